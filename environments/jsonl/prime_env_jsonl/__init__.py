@@ -1,0 +1,1 @@
+"""Tasks from any JSONL or Parquet file in the GENESYS schema or through a column mapping."""

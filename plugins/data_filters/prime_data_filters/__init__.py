@@ -1,0 +1,1 @@
+"""Data filters: nonzero_signal (online), pass_rate_band (offline)."""

@@ -1,0 +1,1 @@
+"""Reward functions: task, task_minus_length."""

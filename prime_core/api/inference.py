@@ -1,0 +1,108 @@
+"""The values that cross the inference-engine boundary: requests, generations, prefills, policies.
+
+Arrays are numpy; the module imports numpy for types only, so that the api stays quick to import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFiles:
+    """A policy on local disk, checked by whoever hands it over.
+
+    Attributes:
+        version: the policy version.
+        model_dir: config.json and the tokenizer's files (the same for every version of a run).
+        weights: safetensors files that together hold every tensor.
+        digest: 32 bytes, the seal of the manifest (zeros for a policy that has none).
+    """
+
+    version: int
+    model_dir: Path
+    weights: tuple[Path, ...]
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """One turn of one rollout, token-in.
+
+    Attributes:
+        id: unique within the stream, e.g. `<group_id>/<sample>`.
+        group_id: for `cancel`.
+        token_ids: prompt and everything since, [T] ints.
+        seed: the rollout's 63-bit sampling seed.
+        position: model tokens already generated in earlier turns; noise of the i-th token of this
+            turn is gumbel(seed, position + i, token).
+        max_tokens: at most this many new tokens.
+        temperature: > 0; 0 is greedy (no noise).
+    """
+
+    id: str
+    group_id: str
+    token_ids: tuple[int, ...]
+    seed: int
+    position: int
+    max_tokens: int
+    temperature: float
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One finished turn, token-out. N is the number of new tokens, the EOS token included.
+
+    Attributes:
+        token_ids: [N] ints.
+        logprobs: [N] float32, log-softmax(logits / temperature) at the chosen token
+            (of the plain logits when greedy).
+        finish_reason: stop (EOS), length (max_tokens), cancelled (see `cancel`).
+        hidden_states: [N, D] float32 or None: row i is the post-norm final hidden state whose
+            logits chose token i (DESIGN: the first comes from the prefill's last position).
+    """
+
+    id: str
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    finish_reason: Literal["stop", "length", "cancelled"]
+    hidden_states: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prefill:
+    """One forward pass over a whole sequence of T tokens.
+
+    Attributes:
+        logprobs: [T - start] float32 of tokens start..T-1 given what precedes each.
+        hidden_states: [T - start, D] float32, the rows that choose those tokens.
+    """
+
+    logprobs: NDArray[np.float32]
+    hidden_states: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillRequest:
+    """A sequence and the first position (>= 1) whose choice is to be recomputed."""
+
+    token_ids: Sequence[int]
+    start: int
+    temperature: float
+
+
+@dataclass(frozen=True, slots=True)
+class EngineCapabilities:
+    """What an engine can prove, and the fingerprint that a submission's metadata carries."""
+
+    name: str
+    fingerprint: str
+    hidden_states: bool
+    seeded_sampling: bool

@@ -1,0 +1,1 @@
+"""One module per command group, nothing but argument parsing and calls."""

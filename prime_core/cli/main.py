@@ -1,0 +1,77 @@
+"""The `prime-core` command: a click group that imports a command's module when it is called.
+
+`prime-core --help` prints static summaries, so that it loads nothing but click (a test looks at
+`sys.modules`). Errors of our own type print as one message and exit 2, never as a traceback.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from prime_core import __version__
+
+# command -> (module, attribute, one-line summary)
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "demo": ("prime_core.cli.demo", "demo", "Train a tiny model on addition, start to finish."),
+    "train": ("prime_core.cli.train", "train", "Run a config on this machine: all its processes."),
+    "config": ("prime_core.cli.config", "config", "Explain, compare or describe run configs."),
+    "plugins": ("prime_core.cli.plugins", "plugins", "List, show or diagnose installed plugins."),
+    "env": ("prime_core.cli.env", "env", "Virtual environments for environment hosts."),
+    "profile": ("prime_core.cli.evaluation", "profile", "Measure pass rates of a model on tasks."),
+    "eval": ("prime_core.cli.evaluation", "evaluate", "Evaluate a policy on held-out tasks."),
+    "score": ("prime_core.cli.score", "score", "Score completions with an environment."),
+    "report": ("prime_core.cli.report", "report", "Timings and FLOP ratio of a run."),
+    "outcomes": ("prime_core.cli.outcomes", "outcomes", "Balance of a run's rollouts."),
+    "why": ("prime_core.cli.outcomes", "why", "Tell one sample's life."),
+    "trainer": ("prime_core.cli.roles", "trainer", "The trainer process of a run."),
+    "intake": ("prime_core.cli.roles", "intake", "The process that closes a run's steps."),
+    "worker": ("prime_core.cli.roles", "worker", "A worker process of a run."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported on use and listed from `COMMANDS`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[cmd_name]
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Print the static summaries; imports nothing."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, row[2]) for name, row in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="prime-core")
+def cli() -> None:
+    """Asynchronous GRPO on rollouts from machines nobody trusts, and the hub of its plugins."""
+
+
+def main() -> None:
+    """Entry point: run the command; our own errors become one message and exit code 2."""
+    try:
+        cli(prog_name="prime-core")
+    except Exception as error:
+        from prime_core.api.errors import PrimeError
+
+        if not isinstance(error, PrimeError):
+            raise
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The run config: loads, explains and validates without importing torch."""

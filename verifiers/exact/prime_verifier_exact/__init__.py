@@ -1,0 +1,1 @@
+"""Exact text, or the number after ####."""

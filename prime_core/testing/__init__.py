@@ -1,0 +1,5 @@
+"""What plugin authors test with: contract classes, an isolated hub, in-memory plugins, seeded words.
+
+The fixtures come with the pytest plugin; contract classes stand in `prime_core.testing.contract`.
+This module stays empty, so that starting pytest costs nothing.
+"""

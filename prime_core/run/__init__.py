@@ -1,0 +1,1 @@
+"""The run on this machine: preparation, supervisor, report, demo."""

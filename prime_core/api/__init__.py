@@ -25,6 +25,7 @@ from prime_core.api.inference import (
     Prefill,
     PrefillRequest,
 )
+from prime_core.api.prompts import with_instruction
 from prime_core.api.protocols import (
     AdvantageFunction,
     Environment,
@@ -132,4 +133,5 @@ __all__ = [
     "Verifier",
     "VerifierSpec",
     "hookimpl",
+    "with_instruction",
 ]

@@ -65,7 +65,7 @@ class Record:
         if len(data) > LIMIT:
             raise FormatError(f"a {name} of {len(data)} bytes is above {LIMIT}", where=where)
         try:
-            record: _R = _adapter(cls).validate_json(data)
+            record: _R = _adapters()[name].validate_json(data)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
             field = ".".join(str(part) for part in first["loc"]) or "the whole"
@@ -77,9 +77,9 @@ class Record:
         return record
 
 
-@lru_cache(maxsize=16)
-def _adapter(cls: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(cls)
+@lru_cache(maxsize=1)
+def _adapters() -> dict[str, TypeAdapter[Any]]:
+    return {record.__name__: TypeAdapter(record) for record in Record.__subclasses__()}
 
 
 def is_node(name: str) -> bool:

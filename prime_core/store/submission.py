@@ -1,0 +1,181 @@
+"""A submission's bytes: rows to Parquet and back, strictly.
+
+Workers write them, the intake and the trainer read them; the bytes come from machines nobody
+trusts, so a reader bounds what it will allocate before it decodes, and raises `FormatError` only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from prime_core.api.errors import FormatError
+from prime_core.store.pages import check_pages
+from prime_core.store.schema import (
+    COLUMNS,
+    METADATA_KEYS,
+    SCHEMA_ID,
+    RolloutRow,
+    SubmissionMeta,
+    arrow_schema,
+    check_rows,
+    split_group_id,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+__all__ = [
+    "RolloutRow",
+    "Submission",
+    "SubmissionMeta",
+    "read_submission",
+    "write_submission",
+]
+
+FILE_LIMIT = 256 * 2**20  # bytes of one file
+MAX_ROWS = 65536
+EXPANSION = 4  # decoded bytes allowed per byte of the limit
+MAX_METADATA = 4096  # characters of one metadata value
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A file that obeys the format. `rows` are ordered by (k, sample); `sha256` is hex."""
+
+    rows: tuple[RolloutRow, ...]
+    meta: SubmissionMeta
+    sha256: str
+
+    def groups(self) -> dict[str, tuple[RolloutRow, ...]]:
+        """Rows by group id, in order."""
+        found: dict[str, list[RolloutRow]] = {}
+        for row in self.rows:
+            found.setdefault(row.group_id, []).append(row)
+        return {group_id: tuple(rows) for group_id, rows in found.items()}
+
+
+def write_submission(rows: Sequence[RolloutRow], meta: SubmissionMeta) -> bytes:
+    """Encode rows, ordered by (k, sample); the same rows and metadata give the same bytes.
+
+    Raises:
+        FormatError: a row that a reader would refuse; names row and reason.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    metadata = _file_metadata(meta)
+    ordered = sorted(rows, key=lambda row: (split_group_id(row) or 0, row.sample))
+    try:
+        table = pa.Table.from_pylist([_encode(row) for row in ordered], schema=arrow_schema())
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        raise FormatError(
+            f"rows don't fit the schema {SCHEMA_ID}: {error}", fix="fix the code that made them"
+        ) from error
+    check_rows(_rows(table))
+    sink = io.BytesIO()
+    with pq.ParquetWriter(
+        sink,
+        table.schema,
+        version="2.6",
+        data_page_version="1.0",
+        use_dictionary=False,
+        compression="zstd",
+        write_statistics=False,
+        store_schema=False,  # Arrow's own copy of the schema could smuggle other types in
+    ) as writer:
+        writer.write_table(table, row_group_size=MAX_ROWS)
+        writer.add_key_value_metadata(metadata)
+    return sink.getvalue()
+
+
+def read_submission(data: bytes, *, limit: int = FILE_LIMIT) -> Submission:
+    """Decode bytes that nobody vouches for.
+
+    Args:
+        data: the whole file.
+        limit: largest file in bytes; decoded values may take `EXPANSION` times as much.
+
+    Raises:
+        FormatError: names row and reason; no other exception leaves this function.
+    """
+    if len(data) > limit:
+        raise FormatError(f"a submission of {len(data)} bytes is above {limit}")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        source = pq.ParquetFile(
+            pa.BufferReader(data),
+            thrift_string_size_limit=min(len(data) + 1, 2**20),
+            thrift_container_size_limit=4096,
+        )
+        meta = _check_footer(source, data, EXPANSION * limit)
+        table = source.read(use_threads=False)
+        table.validate(full=True)
+        rows = _rows(table)
+    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, KeyError) as error:
+        raise FormatError(
+            f"not a Parquet file that can be read: {str(error)[:200]}", fix="refuse the file"
+        ) from error
+    check_rows(rows)
+    return Submission(rows, meta, hashlib.sha256(data).hexdigest())
+
+
+def _file_metadata(meta: SubmissionMeta) -> dict[str, str]:
+    metadata = {"schema": SCHEMA_ID, **asdict(meta)}
+    for key, value in metadata.items():
+        if not 0 < len(value) <= MAX_METADATA:
+            raise FormatError(f"is empty or above {MAX_METADATA} characters", where=key)
+    return metadata
+
+
+def _check_footer(source: pq.ParquetFile, data: bytes, decoded_limit: int) -> SubmissionMeta:
+    """Judge what the footer says before any page is decoded, and hold the pages to it."""
+    footer = source.metadata
+    if footer.num_row_groups != 1:
+        raise FormatError(f"has {footer.num_row_groups} row groups, not 1")
+    if not 0 < footer.num_rows <= MAX_ROWS:
+        raise FormatError(f"has {footer.num_rows} rows, not 1 to {MAX_ROWS}")
+    meta = _metadata(footer.metadata or {})
+    found, expected = source.schema_arrow, arrow_schema()
+    if found.names != expected.names:
+        odd = sorted(set(found.names) ^ set(expected.names)) or ["their order"]
+        raise FormatError(f"columns differ from {SCHEMA_ID}: {', '.join(odd)[:200]}")
+    for ours, theirs in zip(expected, found, strict=True):
+        if not ours.equals(theirs):
+            raise FormatError(f"is {str(theirs)[:100]}, not {ours}", where=f"column {ours.name}")
+    check_pages(footer.row_group(0), data, decoded_limit)
+    return meta
+
+
+def _metadata(raw: dict[bytes, bytes]) -> SubmissionMeta:
+    values = {key.decode(): value.decode() for key, value in raw.items()}
+    if set(values) != set(METADATA_KEYS):
+        odd = sorted(set(values) ^ set(METADATA_KEYS))
+        raise FormatError(f"file metadata differs in {', '.join(odd)[:200]}")
+    if values["schema"] != SCHEMA_ID:
+        raise FormatError(f"schema is {values['schema'][:100]!r}, not {SCHEMA_ID!r}")
+    if any(not 0 < len(value) <= MAX_METADATA for value in values.values()):
+        raise FormatError(f"file metadata is empty or above {MAX_METADATA} characters")
+    return SubmissionMeta(**{field.name: values[field.name] for field in fields(SubmissionMeta)})
+
+
+def _encode(row: RolloutRow) -> dict[str, Any]:
+    values = {name: getattr(row, name) for name in COLUMNS}
+    values["reward_parts"] = sorted(row.reward_parts.items())
+    return values
+
+
+def _rows(table: pa.Table) -> tuple[RolloutRow, ...]:
+    columns = {name: table.column(name).to_pylist() for name in COLUMNS}
+    parts = columns["reward_parts"]
+    columns["reward_parts"] = [dict(items) for items in parts]
+    for index, items in enumerate(parts):
+        if len(columns["reward_parts"][index]) != len(items):
+            raise FormatError("names a part twice", where=f"row {index}, reward_parts")
+    return tuple(RolloutRow(*values) for values in zip(*columns.values(), strict=True))

@@ -1,0 +1,225 @@
+"""The engine object: loads policies, batches a stream of requests, and answers it.
+
+Made by `plugin.make`; all torch work runs on one thread of its own, so that the event loop of the
+worker goes on scoring. Batches are consecutive requests of the stream, whatever the timing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Any
+
+from prime_core.api import (
+    EngineCapabilities,
+    EngineError,
+    Generation,
+    GenerationRequest,
+    PolicyFiles,
+    Prefill,
+    PrefillRequest,
+)
+from prime_core.engines.model_files import LoadReport, build_model, load_weights
+from prime_core.engines.transformers.plugin import TransformersParams
+
+
+class TransformersEngine:
+    """Implements `prime_core.api.InferenceEngine` with Hugging Face models on the CPU."""
+
+    def __init__(self, params: TransformersParams) -> None:
+        import torch
+
+        self.params = params
+        self.last_load: LoadReport | None = None
+        self._model: Any = None
+        self._model_dir: Path | None = None
+        self._forward: Any = None
+        self._stop_ids: frozenset[int] = frozenset()
+        self._cancelled: set[str] = set()
+        self._streams = 0
+        torch.set_num_threads(params.threads)
+        # torch keeps its thread count per thread: the one that computes must be told, too.
+        self._thread = ThreadPoolExecutor(
+            1,
+            thread_name_prefix="engine",
+            initializer=torch.set_num_threads,
+            initargs=(params.threads,),
+        )
+
+    @property
+    def capabilities(self) -> EngineCapabilities:
+        """Hidden states as configured; sampling is seeded."""
+        params = self.params
+        fingerprint = (
+            f"transformers-{installed_version('transformers')};torch-{installed_version('torch')};"
+            f"{params.dtype};{params.attention};threads={params.threads};batch={params.batch_size}"
+        )
+        return EngineCapabilities(
+            name="transformers",
+            fingerprint=fingerprint,
+            hidden_states=params.hidden_states,
+            seeded_sampling=True,
+        )
+
+    @property
+    def parameter_count(self) -> int:
+        """Parameters of the loaded model, a tied embedding counted once."""
+        return sum(parameter.numel() for parameter in self._loaded().parameters())
+
+    def load(self, policy: PolicyFiles) -> bytes:
+        """Load the policy's weights in place; the model is built on the first call.
+
+        Returns:
+            The policy's digest, once every tensor the model has was read from the files handed
+            over (whose bytes were checked against it) and nothing else was in them.
+
+        Raises:
+            EngineError: the files don't fit the model; the old weights stay loaded.
+        """
+        return self._thread.submit(self._load, policy).result()
+
+    async def generate(
+        self, requests: AsyncIterator[GenerationRequest]
+    ) -> AsyncIterator[Generation]:
+        """Generate a stream; see `InferenceEngine.generate`.
+
+        Raises:
+            EngineError: no policy is loaded, or a request is longer than the model's context.
+        """
+        self._loaded()
+        self._streams += 1
+        try:
+            batch: list[GenerationRequest] = []
+            async for request in requests:
+                batch.append(request)
+                if len(batch) == self.params.batch_size:
+                    for generation in await self._run(batch):
+                        yield generation
+                    batch = []
+            if batch:
+                for generation in await self._run(batch):
+                    yield generation
+        finally:
+            self._streams -= 1
+            if not self._streams:
+                self._cancelled.clear()
+
+    def cancel(self, group_id: str) -> None:
+        """End the group's unfinished requests; without a stream there are none."""
+        if self._streams:
+            self._cancelled.add(group_id)
+
+    def generate_now(self, requests: Sequence[GenerationRequest]) -> list[Generation]:
+        """Generate one batch of any size in the calling thread, in order; for tests and tools."""
+        return self._generate(list(requests))
+
+    def prefill(self, requests: Sequence[PrefillRequest]) -> list[Prefill]:
+        """Recompute log-probabilities and hidden states; see `InferenceEngine.prefill`."""
+        return self._thread.submit(self._prefill, list(requests)).result()
+
+    def close(self) -> None:
+        """Stop the thread and drop the model."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        if self._forward is not None:
+            self._forward.close()
+        self._model = self._forward = None
+
+    async def _run(self, batch: list[GenerationRequest]) -> list[Generation]:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._generate, batch)
+
+    def _loaded(self) -> Any:
+        if self._model is None:
+            raise EngineError(
+                "no policy is loaded", where="engine transformers", fix="call load() first"
+            )
+        return self._model
+
+    def _load(self, policy: PolicyFiles) -> bytes:
+        from prime_core.engines.transformers.forward import Forward
+
+        model = self._model
+        if model is None or policy.model_dir != self._model_dir:
+            model = build_model(
+                policy.model_dir, dtype=self.params.dtype, attention=self.params.attention
+            )
+        report = load_weights(model, policy.weights)
+        if model is not self._model:
+            stop_ids = _stop_ids(model, policy.model_dir)
+            if self._forward is not None:
+                self._forward.close()
+            self._model, self._model_dir, self._stop_ids = model, policy.model_dir, stop_ids
+            self._forward = Forward(model)
+        self.last_load = report
+        return policy.digest
+
+    def _generate(self, batch: list[GenerationRequest]) -> list[Generation]:
+        import torch
+
+        from prime_core.engines.transformers.decoding import generate_batch
+
+        for request in batch:
+            _check_request(request, self._loaded().config)
+        with torch.inference_mode():
+            return generate_batch(
+                self._forward,
+                batch,
+                stop_ids=self._stop_ids,
+                keep_hidden=self.params.hidden_states,
+                cancelled=self._cancelled.__contains__,
+            )
+
+    def _prefill(self, requests: list[PrefillRequest]) -> list[Prefill]:
+        import torch
+
+        from prime_core.engines.transformers.prefilling import prefill
+
+        self._loaded()
+        for request in requests:
+            if not 1 <= request.start <= len(request.token_ids):
+                raise EngineError(
+                    f"start {request.start} isn't within 1..{len(request.token_ids)}",
+                    where="prefill",
+                    fix="ask for tokens that have at least one before them",
+                )
+        with torch.inference_mode():
+            return prefill(self._forward, requests, self.params.batch_size)
+
+
+def _stop_ids(model: Any, model_dir: Path) -> frozenset[int]:
+    """Every EOS id: of generation_config.json where it names one, else of config.json."""
+    from transformers import GenerationConfig
+
+    found: int | list[int] | None = None
+    if (model_dir / "generation_config.json").is_file():
+        found = GenerationConfig.from_pretrained(str(model_dir)).eos_token_id
+    if found is None:
+        found = getattr(model.config, "eos_token_id", None)
+    if found is None:
+        raise EngineError(
+            "no EOS token: every completion would run into its limit",
+            where=str(model_dir),
+            fix="set eos_token_id in generation_config.json",
+        )
+    return frozenset([found] if isinstance(found, int) else found)
+
+
+def _check_request(request: GenerationRequest, config: Any) -> None:
+    limit = getattr(config, "max_position_embeddings", None)
+    total = len(request.token_ids) + request.max_tokens
+    problem = None
+    if not request.token_ids or request.max_tokens < 1 or request.temperature < 0:
+        problem = "a request needs a prompt, max_tokens >= 1 and a temperature >= 0"
+    elif limit is not None and total > limit:
+        problem = (
+            f"{len(request.token_ids)} prompt tokens and {request.max_tokens} new ones exceed the "
+            f"model's {limit} positions"
+        )
+    if problem is not None:
+        raise EngineError(
+            problem,
+            where=f"request {request.id}",
+            fix="lower [engine] max_tokens or max_prompt_tokens",
+        )

@@ -10,10 +10,11 @@ import hashlib
 import io
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from prime_core.api.errors import FormatError
-from prime_core.store.pages import check_pages
+from prime_core.store.parquet import check_layout, key_values, read_footer
 from prime_core.store.schema import (
     COLUMNS,
     METADATA_KEYS,
@@ -24,10 +25,10 @@ from prime_core.store.schema import (
     check_rows,
     split_group_id,
 )
+from prime_core.store.thrift import Struct
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
 __all__ = [
     "RolloutRow",
@@ -65,18 +66,64 @@ def write_submission(rows: Sequence[RolloutRow], meta: SubmissionMeta) -> bytes:
     Raises:
         FormatError: a row that a reader would refuse; names row and reason.
     """
+    ordered = sorted(rows, key=lambda row: (split_group_id(row) or 0, row.sample))
+    table = _table(ordered)
+    check_rows(_rows(table))
+    return _encode_table(table, _file_metadata(meta))
+
+
+def read_submission(data: bytes, *, limit: int = FILE_LIMIT) -> Submission:
+    """Decode bytes that nobody vouches for.
+
+    Args:
+        data: the whole file.
+        limit: largest file in bytes; decoded values may take `EXPANSION` times as much.
+
+    Raises:
+        FormatError: names row and reason; no other exception leaves this function.
+    """
+    if len(data) > limit:
+        raise FormatError(f"a submission of {len(data)} bytes is above {limit}")
+    footer = check_layout(data, _template(), max_rows=MAX_ROWS, limit=EXPANSION * limit)
+    meta = _metadata(key_values(footer))
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    metadata = _file_metadata(meta)
-    ordered = sorted(rows, key=lambda row: (split_group_id(row) or 0, row.sample))
     try:
-        table = pa.Table.from_pylist([_encode(row) for row in ordered], schema=arrow_schema())
+        with pq.ParquetFile(pa.BufferReader(data)) as source:
+            table = source.read(use_threads=False)
+        table.validate(full=True)
+        rows = _rows(table)
+    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, KeyError) as error:
+        raise FormatError(
+            f"its pages can't be decoded: {str(error)[:200]}", fix="refuse the file"
+        ) from error
+    check_rows(rows)
+    return Submission(rows, meta, hashlib.sha256(data).hexdigest())
+
+
+def _file_metadata(meta: SubmissionMeta) -> dict[str, str]:
+    metadata = {"schema": SCHEMA_ID, **asdict(meta)}
+    for key, value in metadata.items():
+        if not 0 < len(value) <= MAX_METADATA:
+            raise FormatError(f"is empty or above {MAX_METADATA} characters", where=key)
+    return metadata
+
+
+def _table(rows: Sequence[RolloutRow]) -> pa.Table:
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pylist([_encode(row) for row in rows], schema=arrow_schema())
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise FormatError(
             f"rows don't fit the schema {SCHEMA_ID}: {error}", fix="fix the code that made them"
         ) from error
-    check_rows(_rows(table))
+
+
+def _encode_table(table: pa.Table, metadata: dict[str, str]) -> bytes:
+    import pyarrow.parquet as pq
+
     sink = io.BytesIO()
     with pq.ParquetWriter(
         sink,
@@ -93,68 +140,18 @@ def write_submission(rows: Sequence[RolloutRow], meta: SubmissionMeta) -> bytes:
     return sink.getvalue()
 
 
-def read_submission(data: bytes, *, limit: int = FILE_LIMIT) -> Submission:
-    """Decode bytes that nobody vouches for.
-
-    Args:
-        data: the whole file.
-        limit: largest file in bytes; decoded values may take `EXPANSION` times as much.
-
-    Raises:
-        FormatError: names row and reason; no other exception leaves this function.
-    """
-    if len(data) > limit:
-        raise FormatError(f"a submission of {len(data)} bytes is above {limit}")
+@lru_cache(maxsize=1)
+def _template() -> Struct:
+    """The footer of a file that we wrote: the layout that every submission must have."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        source = pq.ParquetFile(
-            pa.BufferReader(data),
-            thrift_string_size_limit=min(len(data) + 1, 2**20),
-            thrift_container_size_limit=4096,
-        )
-        meta = _check_footer(source, data, EXPANSION * limit)
-        table = source.read(use_threads=False)
-        table.validate(full=True)
-        rows = _rows(table)
-    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, KeyError) as error:
-        raise FormatError(
-            f"not a Parquet file that can be read: {str(error)[:200]}", fix="refuse the file"
-        ) from error
-    check_rows(rows)
-    return Submission(rows, meta, hashlib.sha256(data).hexdigest())
+    blank: dict[str, Any] = {"string": "", "int32": 0, "int64": 0, "float": 0.0, "binary": b""}
+    row = {field.name: blank.get(str(field.type), []) for field in arrow_schema()}
+    table = pa.Table.from_pylist([row], schema=arrow_schema())
+    return read_footer(_encode_table(table, {"schema": SCHEMA_ID}))[0]
 
 
-def _file_metadata(meta: SubmissionMeta) -> dict[str, str]:
-    metadata = {"schema": SCHEMA_ID, **asdict(meta)}
-    for key, value in metadata.items():
-        if not 0 < len(value) <= MAX_METADATA:
-            raise FormatError(f"is empty or above {MAX_METADATA} characters", where=key)
-    return metadata
-
-
-def _check_footer(source: pq.ParquetFile, data: bytes, decoded_limit: int) -> SubmissionMeta:
-    """Judge what the footer says before any page is decoded, and hold the pages to it."""
-    footer = source.metadata
-    if footer.num_row_groups != 1:
-        raise FormatError(f"has {footer.num_row_groups} row groups, not 1")
-    if not 0 < footer.num_rows <= MAX_ROWS:
-        raise FormatError(f"has {footer.num_rows} rows, not 1 to {MAX_ROWS}")
-    meta = _metadata(footer.metadata or {})
-    found, expected = source.schema_arrow, arrow_schema()
-    if found.names != expected.names:
-        odd = sorted(set(found.names) ^ set(expected.names)) or ["their order"]
-        raise FormatError(f"columns differ from {SCHEMA_ID}: {', '.join(odd)[:200]}")
-    for ours, theirs in zip(expected, found, strict=True):
-        if not ours.equals(theirs):
-            raise FormatError(f"is {str(theirs)[:100]}, not {ours}", where=f"column {ours.name}")
-    check_pages(footer.row_group(0), data, decoded_limit)
-    return meta
-
-
-def _metadata(raw: dict[bytes, bytes]) -> SubmissionMeta:
-    values = {key.decode(): value.decode() for key, value in raw.items()}
+def _metadata(values: dict[str, str]) -> SubmissionMeta:
     if set(values) != set(METADATA_KEYS):
         odd = sorted(set(values) ^ set(METADATA_KEYS))
         raise FormatError(f"file metadata differs in {', '.join(odd)[:200]}")

@@ -7,22 +7,46 @@ refused as unknown; nothing here imports anything heavier than pydantic.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+# names that become file names: labels, run names
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+
+# TOML has neither paths nor tuples, so these two accept a string and an array
+FilePath = Annotated[Path, Field(strict=False)]
+Beta = Annotated[float, Field(ge=0, lt=1)]
+Betas = Annotated[tuple[Beta, Beta], Field(strict=False)]
+
+
+class Refusal(ValueError):
+    """A value that can't work, with its fix; a validator raises it, `problems` shows both."""
+
+    def __init__(self, what: str, fix: str) -> None:
+        self.what = what
+        self.fix = fix
+        super().__init__(f"{what}; {fix}")
 
 
 class Section(BaseModel):
-    """Base of all sections: unknown keys refused, values frozen."""
+    """Base of all sections: unknown keys refused, values frozen, no guessing between types.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    Strict, because lax pydantic reads "3", 3.0 and true as the integer 3 or 1.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, strict=True, allow_inf_nan=False
+    )
 
 
 class PluginChoice(Section):
     """Which plugin a slot uses, which versions of its distribution will do, and its parameters."""
 
-    use: str = Field(description="name of the plugin")
-    version: str = Field("", description="version specifier its distribution must meet, e.g. >=0.1")
+    use: str = Field(pattern=NAME, description="name of the plugin")
+    version: str = Field(
+        default="", description="version specifier its distribution must meet, e.g. >=0.1"
+    )
     params: dict[str, Any] = Field(
         default_factory=dict, alias="with", description="parameters of the plugin"
     )
@@ -31,26 +55,31 @@ class PluginChoice(Section):
 class RunSection(Section):
     """What the run is called, where it lies, and from what it is seeded."""
 
-    name: str = Field("run", pattern=r"^[A-Za-z0-9._-]{1,64}$", description="name of the run")
-    id: str | None = Field(
-        None, pattern=r"^[A-Za-z0-9._-]{1,64}$", description="run id; random unless set"
+    name: str = Field(default="run", pattern=NAME, description="name of the run")
+    id: str | None = Field(default=None, pattern=NAME, description="run id; random unless set")
+    dir: FilePath = Field(default=Path("runs/run"), description="local directory of the run")
+    seed: int = Field(
+        default=0, ge=0, lt=2**63, description="seed of everything that isn't assigned"
     )
-    dir: Path = Field(Path("runs/run"), description="local directory of the run")
-    seed: int = Field(0, ge=0, lt=2**63, description="seed of everything that isn't assigned")
     trust: Literal["none"] = Field(
-        "none", description="none: the trainer checks schema and bounds itself, no validator"
+        default="none",
+        description="none: the trainer checks schema and bounds itself, no validator",
     )
 
 
 class ModelSection(Section):
     """The model that version 0 is made from."""
 
-    path: str = Field(description="directory in Hugging Face layout, or package:NAME for GGUF")
-    gguf: str | None = Field(None, description="GGUF file inside path, converted once")
-    dtype: Literal["float32", "bfloat16"] = Field(
-        "float32", description="dtype of the served weights and of generation"
+    path: str = Field(
+        min_length=1, description="directory in Hugging Face layout, or package:NAME for GGUF"
     )
-    chat_template: str | None = Field(None, description="overrides the tokenizer's chat template")
+    gguf: str | None = Field(default=None, description="GGUF file inside path, converted once")
+    dtype: Literal["float32", "bfloat16"] = Field(
+        default="float32", description="dtype of the served weights and of generation"
+    )
+    chat_template: str | None = Field(
+        default=None, description="overrides the tokenizer's chat template"
+    )
 
 
 class NodeClass(Section):
@@ -62,30 +91,37 @@ class NodeClass(Section):
 class EngineSection(PluginChoice):
     """The inference engine, its sampling, and how many local workers run it."""
 
-    use: str = Field("transformers", description="name of the inference engine")
-    temperature: float = Field(1.0, gt=0, description="sampling temperature")
-    max_tokens: int = Field(256, gt=0, description="token limit of one completion")
-    max_prompt_tokens: int = Field(1024, gt=0, description="a longer prompt drops its task")
-    max_turns: int = Field(8, gt=0, description="turn limit of environments with several turns")
-    top_p: float = Field(1.0, description="must be 1: a truncating sampler needs its mask")
-    top_k: int = Field(0, description="must be 0: a truncating sampler needs its mask")
-    min_p: float = Field(0.0, description="must be 0: a truncating sampler needs its mask")
-    groups_per_submission: int = Field(8, gt=0, description="groups in one submission")
-    workers: int = Field(1, ge=1, description="local worker processes")
-    threads: int = Field(1, ge=1, description="torch threads of one worker")
-    node_class: str = Field("default", description="class of the local workers")
+    use: str = Field(
+        default="transformers", pattern=NAME, description="name of the inference engine"
+    )
+    temperature: float = Field(default=1.0, gt=0, description="sampling temperature")
+    max_tokens: int = Field(default=256, gt=0, description="token limit of one completion")
+    max_prompt_tokens: int = Field(default=1024, gt=0, description="a longer prompt drops its task")
+    max_turns: int = Field(
+        default=8, gt=0, description="turn limit of environments with several turns"
+    )
+    top_p: float = Field(default=1.0, description="must be 1: a truncating sampler needs its mask")
+    top_k: int = Field(default=0, description="must be 0: a truncating sampler needs its mask")
+    min_p: float = Field(default=0.0, description="must be 0: a truncating sampler needs its mask")
+    groups_per_submission: int = Field(default=8, gt=0, description="groups in one submission")
+    workers: int = Field(default=1, ge=1, description="local worker processes")
+    threads: int = Field(default=1, ge=1, description="torch threads of one worker")
+    node_class: str = Field(default="default", description="class of the local workers")
     classes: dict[str, NodeClass] = Field(
         default_factory=dict, description="limits by node class; default is max_tokens"
     )
 
-    @model_validator(mode="after")
-    def _sampler_is_not_truncated(self) -> EngineSection:
-        if self.top_p != 1.0 or self.top_k != 0 or self.min_p != 0.0:
-            raise ValueError(
-                "a truncating sampler (top_p, top_k, min_p) renormalises over the survivors, so "
-                "the importance ratio is wrong without its mask, which isn't recorded; remove it"
+    @field_validator("top_p", "top_k", "min_p")
+    @classmethod
+    def _sampler_is_not_truncated(cls, value: float, info: ValidationInfo) -> float:
+        if value != (1.0 if info.field_name == "top_p" else 0):
+            raise Refusal(
+                f"{info.field_name} = {value} truncates the sampler: it renormalises over the "
+                "survivors, so the importance ratio is wrong without their mask, which isn't "
+                "recorded",
+                f"remove {info.field_name}",
             )
-        return self
+        return value
 
     def token_limit(self, node_class: str) -> int:
         """The token limit of one completion on a node of this class."""
@@ -96,75 +132,97 @@ class EngineSection(PluginChoice):
 class TrainerSection(Section):
     """The optimisation of one rollout step."""
 
-    steps: int = Field(100, gt=0, description="rollout steps of the run")
-    groups_per_step: int = Field(16, gt=0, description="groups in the batch of a rollout step")
-    group_size: int = Field(8, ge=2, description="rollouts of one task (G)")
-    optimizer_steps: int = Field(2, gt=0, description="optimizer steps per rollout step")
-    lr: float = Field(1e-6, gt=0, description="learning rate after warm-up")
-    warmup_steps: int = Field(0, ge=0, description="optimizer steps of linear warm-up")
-    betas: tuple[float, float] = Field((0.9, 0.99), description="AdamW betas")
-    eps: float = Field(1e-8, gt=0, description="AdamW epsilon")
-    weight_decay: float = Field(0.01, ge=0, description="AdamW weight decay")
-    max_grad_norm: float = Field(0.1, gt=0, description="gradient norm is clipped to this")
-    pack_tokens: int = Field(2048, gt=0, description="tokens of one packed micro-batch")
-    activation_checkpointing: bool = Field(False, description="recompute activations in backward")
-    param_dtype: Literal["float32", "bfloat16"] = Field(
-        "float32", description="FSDP2 compute dtype; master weights are float32"
+    steps: int = Field(default=100, gt=0, description="rollout steps of the run")
+    groups_per_step: int = Field(
+        default=16, gt=0, description="groups in the batch of a rollout step"
     )
-    ranks: int = Field(1, ge=1, description="torch.distributed processes")
-    threads: int = Field(1, ge=1, description="torch threads of one rank")
-    checkpoint_every: int = Field(10, gt=0, description="rollout steps between checkpoints")
-    keep_checkpoints: int = Field(2, ge=1, description="checkpoints kept")
+    group_size: int = Field(default=8, ge=2, description="rollouts of one task (G)")
+    optimizer_steps: int = Field(default=2, gt=0, description="optimizer steps per rollout step")
+    lr: float = Field(default=1e-6, gt=0, description="learning rate after warm-up")
+    warmup_steps: int = Field(default=0, ge=0, description="optimizer steps of linear warm-up")
+    betas: Betas = Field(default=(0.9, 0.99), description="AdamW betas")
+    eps: float = Field(default=1e-8, gt=0, description="AdamW epsilon")
+    weight_decay: float = Field(default=0.01, ge=0, description="AdamW weight decay")
+    max_grad_norm: float = Field(default=0.1, gt=0, description="gradient norm is clipped to this")
+    pack_tokens: int = Field(default=2048, gt=0, description="tokens of one packed micro-batch")
+    activation_checkpointing: bool = Field(
+        default=False, description="recompute activations in backward"
+    )
+    param_dtype: Literal["float32", "bfloat16"] = Field(
+        default="float32", description="FSDP2 compute dtype; master weights are float32"
+    )
+    ranks: int = Field(default=1, ge=1, description="torch.distributed processes")
+    threads: int = Field(default=1, ge=1, description="torch threads of one rank")
+    checkpoint_every: int = Field(default=10, gt=0, description="rollout steps between checkpoints")
+    keep_checkpoints: int = Field(default=2, ge=1, description="checkpoints kept")
     max_mismatch_kl: float = Field(
-        0.05, gt=0, description="run stops when engine and trainer disagree by more, in nats/token"
+        default=0.05,
+        gt=0,
+        description="run stops when engine and trainer disagree by more, in nats/token",
     )
 
 
 class LossSection(PluginChoice):
     """The policy loss, how token losses are aggregated, and the extra terms."""
 
-    use: str = Field("grpo", description="name of the loss")
+    use: str = Field(default="grpo", pattern=NAME, description="name of the loss")
     aggregation: Literal["sequence_mean", "token_mean"] = Field(
-        "sequence_mean", description="sequence_mean is the paper's formula"
+        default="sequence_mean", description="sequence_mean is the paper's formula"
     )
-    entropy_coef: float = Field(0.0, ge=0, description="weight of the entropy bonus")
-    kl_coef: float = Field(0.0, ge=0, description="weight of the KL term to version 0")
+    entropy_coef: float = Field(default=0.0, ge=0, description="weight of the entropy bonus")
+    kl_coef: float = Field(default=0.0, ge=0, description="weight of the KL term to version 0")
 
 
 class AdvantageSection(PluginChoice):
     """How rewards of a group become advantages."""
 
-    use: str = Field("group_norm", description="name of the advantage function")
+    use: str = Field(
+        default="group_norm", pattern=NAME, description="name of the advantage function"
+    )
 
 
 class AsyncSection(Section):
     """How far generation may run ahead of training."""
 
-    level: int = Field(2, ge=0, le=64, description="new work for step s uses a version <= s-level")
-    max: int | None = Field(None, ge=0, description="oldest lag that may train; default is level")
+    level: int = Field(
+        default=2, ge=0, le=64, description="new work for step s uses a version <= s-level"
+    )
+    max: int | None = Field(
+        default=None, ge=0, description="oldest lag that may train; default is level"
+    )
 
     @property
     def max_lag(self) -> int:
         """The oldest lag that may train."""
         return self.level if self.max is None else self.max
 
-    @model_validator(mode="after")
-    def _level_within_max(self) -> AsyncSection:
-        if self.max is not None and self.level > self.max:
-            raise ValueError(
-                f"level {self.level} is above max {self.max}: nothing could ever train; "
-                f"raise max to {self.level} or lower level"
+    @field_validator("max")
+    @classmethod
+    def _level_within_max(cls, value: int | None, info: ValidationInfo) -> int | None:
+        level = info.data.get("level")
+        if value is not None and level is not None and level > value:
+            raise Refusal(
+                f"level {level} is above max {value}, so that nothing could ever train",
+                f"raise max to {level} or lower level to {value}",
             )
-        return self
+        return value
 
 
 class EnvironmentChoice(PluginChoice):
     """One environment of the run."""
 
-    name: str | None = Field(None, description="label in metrics; default is the plugin's name")
-    weight: float = Field(1.0, gt=0, description="share of the groups, relative to the others")
-    python: Path | None = Field(None, description="interpreter of its hosts; default is this one")
-    verifier: PluginChoice | None = Field(None, description="replaces the environment's verifier")
+    name: str | None = Field(
+        default=None, pattern=NAME, description="label in metrics; default is the plugin's name"
+    )
+    weight: float = Field(
+        default=1.0, gt=0, description="share of the groups, relative to the others"
+    )
+    python: FilePath | None = Field(
+        default=None, description="interpreter of its hosts; default is this one"
+    )
+    verifier: PluginChoice | None = Field(
+        default=None, description="replaces the environment's verifier"
+    )
 
     @property
     def label(self) -> str:
@@ -175,7 +233,7 @@ class EnvironmentChoice(PluginChoice):
 class RewardSection(PluginChoice):
     """The reward function."""
 
-    use: str = Field("task", description="name of the reward function")
+    use: str = Field(default="task", pattern=NAME, description="name of the reward function")
 
 
 class FiltersSection(Section):
@@ -183,13 +241,18 @@ class FiltersSection(Section):
 
     offline: list[PluginChoice] = Field(default_factory=list, description="drop tasks before")
     online: list[PluginChoice] = Field(default_factory=list, description="drop finished groups")
+    profiles: Path | None = Field(
+        default=None, description="directory that `prime-core profile` wrote, for offline filters"
+    )
 
 
 class EvalSection(Section):
     """Held-out evaluation of policy versions."""
 
-    every: int = Field(0, ge=0, description="rollout steps between evaluations; 0: first and last")
-    tasks: int = Field(256, gt=0, description="held-out tasks of one evaluation")
+    every: int = Field(
+        default=0, ge=0, description="rollout steps between evaluations; 0: first and last"
+    )
+    tasks: int = Field(default=256, gt=0, description="held-out tasks of one evaluation")
     environments: list[EnvironmentChoice] = Field(
         default_factory=list, description="environments with held-out tasks"
     )
@@ -198,16 +261,23 @@ class EvalSection(Section):
 class HostingSection(Section):
     """Environment hosts and their limits."""
 
-    hosts: int = Field(1, ge=1, description="host processes per environment and worker")
-    time_limit_s: float = Field(30.0, gt=0, description="seconds one call may take, then killed")
-    memory_mb: int = Field(2048, gt=0, description="address space of one host, MiB")
-    batch: int = Field(64, gt=0, description="scores asked for in one message")
+    hosts: int = Field(default=1, ge=1, description="host processes per environment and worker")
+    time_limit_s: float = Field(
+        default=30.0, gt=0, description="seconds one call may take, then killed"
+    )
+    memory_mb: int = Field(default=2048, gt=0, description="address space of one host, MiB")
+    batch: int = Field(default=64, gt=0, description="scores asked for in one message")
 
 
 class StoreSection(Section):
     """Where the run's immutable objects live."""
 
-    url: str | None = Field(None, description="fsspec URL; default is the run's directory")
+    url: str | None = Field(default=None, description="fsspec URL; default is the run's directory")
+    keep_policies: int = Field(
+        default=8,
+        ge=2,
+        description="newest policy versions whose weights are kept, at least max lag + 2",
+    )
 
 
 class PluginsSection(Section):
@@ -218,21 +288,39 @@ class PluginsSection(Section):
 
 
 class RunConfig(Section):
-    """A whole run config."""
+    """A whole run config. Relative paths start at the directory that a command runs in."""
 
-    run: RunSection = Field(default_factory=RunSection)
-    model: ModelSection
-    engine: EngineSection = Field(default_factory=lambda: EngineSection())
-    trainer: TrainerSection = Field(default_factory=lambda: TrainerSection())
-    loss: LossSection = Field(default_factory=lambda: LossSection())
-    advantage: AdvantageSection = Field(default_factory=lambda: AdvantageSection())
-    async_: AsyncSection = Field(default_factory=lambda: AsyncSection(), alias="async")
-    environments: list[EnvironmentChoice] = Field(min_length=1)
-    reward: RewardSection = Field(default_factory=lambda: RewardSection())
-    length_budget: PluginChoice | None = None
-    filters: FiltersSection = Field(default_factory=lambda: FiltersSection())
-    eval: EvalSection = Field(default_factory=lambda: EvalSection())
-    hosting: HostingSection = Field(default_factory=lambda: HostingSection())
-    store: StoreSection = Field(default_factory=lambda: StoreSection())
-    trackers: list[PluginChoice] = Field(default_factory=list)
-    plugins: PluginsSection = Field(default_factory=lambda: PluginsSection())
+    run: RunSection = Field(default_factory=RunSection, description="name, directory, seed")
+    model: ModelSection = Field(description="the model that version 0 is made from")
+    engine: EngineSection = Field(
+        default_factory=EngineSection, description="inference engine and sampling"
+    )
+    trainer: TrainerSection = Field(
+        default_factory=TrainerSection, description="optimisation of a rollout step"
+    )
+    loss: LossSection = Field(
+        default_factory=LossSection, description="policy loss and extra terms"
+    )
+    advantage: AdvantageSection = Field(
+        default_factory=AdvantageSection, description="rewards to advantages"
+    )
+    async_: AsyncSection = Field(
+        default_factory=AsyncSection, alias="async", description="allowed lags"
+    )
+    environments: list[EnvironmentChoice] = Field(
+        min_length=1, description="environments that are trained on"
+    )
+    reward: RewardSection = Field(default_factory=RewardSection, description="reward function")
+    length_budget: PluginChoice | None = Field(
+        default=None, description="thinking-token target; no target unless set"
+    )
+    filters: FiltersSection = Field(default_factory=FiltersSection, description="data filters")
+    eval: EvalSection = Field(default_factory=EvalSection, description="held-out evaluation")
+    hosting: HostingSection = Field(default_factory=HostingSection, description="environment hosts")
+    store: StoreSection = Field(
+        default_factory=StoreSection, description="where immutable objects live"
+    )
+    trackers: list[PluginChoice] = Field(default_factory=list, description="metric trackers")
+    plugins: PluginsSection = Field(
+        default_factory=PluginsSection, description="blocked plugins and observers"
+    )

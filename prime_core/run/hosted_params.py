@@ -1,0 +1,104 @@
+"""Checks parameters of hosted plugins in a process of its own; `python -m` runs the other half.
+
+Called by `prime_core.run.configuration`. The child imports environments, verifiers and rewards, so
+that the caller never does; whatever it does, the caller gets reports: a crash or a hang is a fault.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from prime_core.config.locate import KeyPath
+from prime_core.config.params import PluginReport
+from prime_core.config.problems import Fault
+from prime_core.config.sections import PluginChoice
+from prime_core.hub.selection import Selection
+
+TIME_LIMIT_S = 60.0  # an environment may import much; one that hangs must not hang the caller
+
+
+def check_hosted(
+    chosen: Sequence[tuple[KeyPath, Selection]], block: Sequence[str]
+) -> list[PluginReport]:
+    """One report for each choice, made by one child process under this interpreter."""
+    if not chosen:
+        return []
+    asked = [
+        {
+            "path": path,
+            "kind": each.kind,
+            "choice": {
+                "use": each.choice.use,
+                "version": each.choice.version,
+                "with": each.choice.params,
+            },
+        }
+        for path, each in chosen
+    ]
+    # a child that hosts other people's code may print anything: the answer goes to a file
+    with tempfile.TemporaryDirectory(prefix="prime-core-check-") as directory:
+        question, answer = Path(directory, "question.json"), Path(directory, "answer.json")
+        question.write_text(json.dumps({"block": list(block), "plugins": asked}, default=str))
+        command = [sys.executable, "-m", __name__, str(question), str(answer)]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=TIME_LIMIT_S, check=False)
+        except subprocess.TimeoutExpired:
+            return _failed(chosen, f"didn't finish within {TIME_LIMIT_S:.0f} s")
+        if not answer.is_file():
+            last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+            return _failed(chosen, f"ended with status {done.returncode}: {' '.join(last)}")
+        return [_report(item) for item in json.loads(answer.read_bytes())]
+
+
+def _failed(chosen: Sequence[tuple[KeyPath, Selection]], how: str) -> list[PluginReport]:
+    names = ", ".join(f"{each.kind}.{each.choice.use}" for _, each in chosen)
+    fault = Fault(
+        ("use",),
+        f"importing {names} {how}",
+        "run `prime-core plugins doctor`, which imports each alone and says which one it is",
+    )
+    return [PluginReport(chosen[0][0], (fault,), False)]
+
+
+def _report(item: Any) -> PluginReport:
+    faults = tuple(Fault(tuple(loc), what, fix) for loc, what, fix in item["faults"])
+    return PluginReport(tuple(item["path"]), faults, item["known"])
+
+
+def main(question: Path, answer: Path) -> None:
+    """The child: import each plugin alone, check its parameters, write the reports."""
+    from prime_core.hub import Hub
+    from prime_core.run.configuration import report
+
+    asked = json.loads(question.read_bytes())
+    hub = Hub.discover(asked["block"])
+    reports = [
+        report(
+            hub,
+            tuple(each["path"]),
+            Selection(each["kind"], PluginChoice.model_validate(each["choice"]), ""),
+        )
+        for each in asked["plugins"]
+    ]
+    answer.write_text(
+        json.dumps(
+            [
+                {
+                    "path": each.path,
+                    "known": each.known,
+                    "faults": [(fault.loc, fault.what, fault.fix) for fault in each.faults],
+                }
+                for each in reports
+            ]
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

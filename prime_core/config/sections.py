@@ -265,6 +265,9 @@ class HostingSection(Section):
     time_limit_s: float = Field(
         default=30.0, gt=0, description="seconds one call may take, then killed"
     )
+    start_limit_s: float = Field(
+        default=120.0, gt=0, description="seconds until a host has its environment open"
+    )
     memory_mb: int = Field(default=2048, gt=0, description="address space of one host, MiB")
     batch: int = Field(default=64, gt=0, description="scores asked for in one message")
 

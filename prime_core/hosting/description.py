@@ -1,0 +1,90 @@
+"""What a pool knows of its environment, as the hosts' own interpreter describes it.
+
+Made when a pool is opened; worker, trainer and lock file read it. Invariant: nothing here comes
+from an import in this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from prime_core.api.types import EnvironmentInfo
+from prime_core.hosting import wire
+
+
+@dataclass(frozen=True, slots=True)
+class HostedPlugin:
+    """A plugin that a host made, and the distribution that it comes from there."""
+
+    kind: str
+    name: str
+    distribution: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostDescription:
+    """An environment in its hosts.
+
+    Attributes:
+        label: its name in rollouts and metrics.
+        info: what the environment declares about itself.
+        task_count: number of tasks; they are addressed by 0..task_count-1.
+        multi_turn: it has `reply`.
+        has_gold: it has `gold` (and `wrong`, where it can).
+        verifier: name of the verifier plugin, or the class of the environment's own object.
+        params: validated parameters by kind (environment, verifier, reward); secrets are stars.
+        plugins: the plugins made, with distributions and versions.
+        distributions: every distribution of the hosts' interpreter, name to version.
+        api: the version of the extension surface there.
+        prime_core: the version of prime-core there.
+        python: the Python version there.
+        ids_checked: how many task ids were compared; all of them up to 200,000 tasks.
+    """
+
+    label: str
+    info: EnvironmentInfo
+    task_count: int
+    multi_turn: bool
+    has_gold: bool
+    verifier: str
+    params: Mapping[str, Any]
+    plugins: tuple[HostedPlugin, ...]
+    distributions: Mapping[str, str]
+    api: str
+    prime_core: str
+    python: str
+    ids_checked: int
+
+
+def read_description(label: str, value: object) -> HostDescription:
+    """The description that a host sent.
+
+    Raises:
+        FormatError: it isn't one.
+    """
+    found = wire.mapping(value, "description")
+
+    def plugin(item: object, what: str) -> HostedPlugin:
+        names = wire.mapping(item, what)
+        keys = ("kind", "name", "distribution", "version")
+        return HostedPlugin(*(wire.text(names.get(key), f"{what}.{key}") for key in keys))
+
+    distributions = wire.mapping(found.get("distributions"), "description.distributions")
+    return HostDescription(
+        label=label,
+        info=wire.read_info(found.get("info")),
+        task_count=wire.whole(found.get("task_count"), "description.task_count"),
+        multi_turn=found.get("multi_turn") is True,
+        has_gold=found.get("has_gold") is True,
+        verifier=wire.text(found.get("verifier"), "description.verifier"),
+        params=wire.mapping(found.get("params"), "description.params"),
+        plugins=wire.sequence(found.get("plugins"), "description.plugins", plugin),
+        distributions={name: wire.text(version, name) for name, version in distributions.items()},
+        api=wire.text(found.get("api"), "description.api"),
+        prime_core=wire.text(found.get("prime_core"), "description.prime_core"),
+        python=wire.text(found.get("python"), "description.python"),
+        ids_checked=wire.whole(found.get("ids_checked"), "description.ids_checked"),
+    )

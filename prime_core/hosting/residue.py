@@ -1,0 +1,118 @@
+"""What a call leaves behind in a host: restored where that can be exact, else reported.
+
+Used by the host's loop around every item. Invariant (9 of the design): the next item sees the
+process as the first one saw it, or runs in another process.
+"""
+
+from __future__ import annotations
+
+import locale
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+from prime_core.hosting.keeper import descendants
+
+LOOP_THREADS = "prime-host"  # name prefix of the host's own worker threads
+THREAD_GRACE_S = 0.02  # a thread that is ending gets this long
+
+
+class Baseline:
+    """The process state after the environment was made, and how to get back to it."""
+
+    def __init__(self) -> None:
+        self._directory = os.getcwd()  # noqa: PTH109 - a string, compared once per item
+        self._umask = _umask()
+        self._variables = dict(os.environ)
+        self._locale = locale.setlocale(locale.LC_ALL)
+        self._handlers = {number: signal.getsignal(number) for number in _signals()}
+        self._streams = (sys.stdin, sys.stdout, sys.stderr)
+        self._recursion = sys.getrecursionlimit()
+        self._digits = sys.get_int_max_str_digits()
+        self._threads = {thread.ident for thread in threading.enumerate()}
+        self._children = _children()
+
+    def before_item(self) -> None:
+        """Seed the global generators: a score must not depend on what ran before it."""
+        random.seed(0)
+        numpy = sys.modules.get("numpy")
+        if numpy is not None and "numpy.random" in sys.modules:
+            numpy.random.seed(0)
+        sympy_random: Any = sys.modules.get("sympy.core.random")
+        if sympy_random is not None:
+            sympy_random.rng.seed(0)
+
+    def after_item(self) -> str | None:
+        """Restore what can be; the reason to replace this process where something can't."""
+        try:
+            self._restore()
+        except (OSError, ValueError, TypeError, locale.Error) as error:
+            return f"process state can't be restored: {type(error).__name__}: {error}"
+        thread = self._new_thread()
+        if thread is not None:
+            return f"thread {thread!r} is left running"
+        if self._children is None and _children() is None:
+            return None
+        left = (_children() or frozenset()) - (self._children or frozenset())
+        return f"child process {min(left)} is left running" if left else None
+
+    def _restore(self) -> None:
+        if signal.getitimer(signal.ITIMER_REAL)[0]:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in self._handlers.items():
+            if signal.getsignal(number) != handler and handler is not None:
+                signal.signal(number, handler)
+        if signal.pthread_sigmask(signal.SIG_BLOCK, []):
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        if os.getcwd() != self._directory:  # noqa: PTH109
+            os.chdir(self._directory)
+        if _umask() != self._umask:
+            os.umask(self._umask)
+        if os.environ != self._variables:
+            os.environ.clear()
+            os.environ.update(self._variables)
+        if locale.setlocale(locale.LC_ALL) != self._locale:
+            locale.setlocale(locale.LC_ALL, self._locale)
+        sys.stdin, sys.stdout, sys.stderr = self._streams
+        if sys.getrecursionlimit() != self._recursion:
+            sys.setrecursionlimit(self._recursion)
+        if sys.get_int_max_str_digits() != self._digits:
+            sys.set_int_max_str_digits(self._digits)
+
+    def _new_thread(self) -> str | None:
+        deadline = time.monotonic() + THREAD_GRACE_S
+        for thread in threading.enumerate():
+            if thread.ident in self._threads or thread.name.startswith(LOOP_THREADS):
+                continue
+            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                return thread.name
+        return None
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _signals() -> list[signal.Signals]:
+    fixed = (signal.SIGKILL, signal.SIGSTOP)
+    return [number for number in signal.Signals if number not in fixed]
+
+
+def _children() -> frozenset[int] | None:
+    """Process ids of living children; None where there are none (one system call)."""
+    try:
+        while True:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None:
+                break
+            os.waitpid(ended.si_pid, 0)  # a zombie that its plugin forgot
+    except ChildProcessError:
+        return None
+    return frozenset(descendants(os.getpid()))

@@ -137,7 +137,9 @@ class TrainerSection(Section):
         default=16, gt=0, description="groups in the batch of a rollout step"
     )
     group_size: int = Field(default=8, ge=2, description="rollouts of one task (G)")
-    optimizer_steps: int = Field(default=2, gt=0, description="optimizer steps per rollout step")
+    optimizer_steps: int = Field(
+        default=2, gt=0, validate_default=True, description="optimizer steps per rollout step"
+    )
     lr: float = Field(default=1e-6, gt=0, description="learning rate after warm-up")
     warmup_steps: int = Field(default=0, ge=0, description="optimizer steps of linear warm-up")
     betas: Betas = Field(default=(0.9, 0.99), description="AdamW betas")
@@ -160,6 +162,24 @@ class TrainerSection(Section):
         gt=0,
         description="run stops when engine and trainer disagree by more, in nats/token",
     )
+    mismatch_share: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="share of the micro-batches whose mismatch with the engine is measured",
+    )
+
+    @field_validator("optimizer_steps")
+    @classmethod
+    def _a_group_for_every_optimizer_step(cls, value: int, info: ValidationInfo) -> int:
+        groups = info.data.get("groups_per_step")
+        if groups is not None and value > groups:
+            raise Refusal(
+                f"optimizer_steps {value} is above groups_per_step {groups}, so that some "
+                "optimizer steps would have nothing to train",
+                f"raise groups_per_step to {value} or lower optimizer_steps to {groups}",
+            )
+        return value
 
 
 class LossSection(PluginChoice):
@@ -241,7 +261,7 @@ class FiltersSection(Section):
 
     offline: list[PluginChoice] = Field(default_factory=list, description="drop tasks before")
     online: list[PluginChoice] = Field(default_factory=list, description="drop finished groups")
-    profiles: Path | None = Field(
+    profiles: FilePath | None = Field(
         default=None, description="directory that `prime-core profile` wrote, for offline filters"
     )
 

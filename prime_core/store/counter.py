@@ -1,0 +1,212 @@
+"""How far generation may run ahead, and which step new work is for.
+
+Workers ask `next_step` before every dispatch, the intake closes steps by the same `StepRules`.
+Everything here is a pure function of what the store holds: no clock, no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from prime_core.store.records import Closed, Dispatch, Key, Receipt
+
+if TYPE_CHECKING:
+    from prime_core.config.sections import RunConfig
+
+RECENT_RECEIPTS = 64  # the acceptance rate is that of their groups
+MIN_ACCEPTANCE = 1 / 16  # a run of bad luck makes a worker over-dispatch 16-fold at most
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class StepRules:
+    """The numbers of a run that decide who may serve which step (DESIGN section 1, async level)."""
+
+    steps: int
+    groups_per_step: int
+    level: int
+    max_lag: int
+
+    @classmethod
+    def from_config(cls, config: RunConfig) -> StepRules:
+        """The rules of a run config."""
+        return cls(
+            steps=config.trainer.steps,
+            groups_per_step=config.trainer.groups_per_step,
+            level=config.async_.level,
+            max_lag=config.async_.max_lag,
+        )
+
+    def newest_version(self, step: int) -> int:
+        """The newest version that may generate new work for a step: it lags by min(step, level)."""
+        return step - min(step, self.level)
+
+    def oldest_version(self, step: int) -> int:
+        """The oldest version that may, never below 0."""
+        return max(0, step - self.max_lag)
+
+    def allows(self, step: int, version: int) -> bool:
+        """Whether new work for a step may come from a version."""
+        return self.oldest_version(step) <= version <= self.newest_version(step)
+
+    def version_for(
+        self, step: int, newest: int, held: Collection[int] | None = None
+    ) -> int | None:
+        """The newest allowed version up to `newest` (and among `held`), or None."""
+        found = min(newest, self.newest_version(step))
+        if held is not None:
+            found = max((version for version in held if version <= found), default=-1)
+        return found if found >= 0 and self.allows(step, found) else None
+
+    def last_step(self, step: int, version: int) -> int:
+        """The last step that a group made for `step` by `version` may serve.
+
+        A group serves step t as long as t - version <= max, and at most max - level steps after its
+        own: so nothing is carried where max = level, also in the first steps, whose lag is below
+        the level. That is what makes batches independent of arrival times there.
+        """
+        return min(version + self.max_lag, step + self.max_lag - self.level)
+
+
+@dataclass(slots=True)
+class RunView:
+    """What one process knows of a run; `StoreView` fills it from the store.
+
+    Attributes:
+        first_open: the smallest step that isn't closed; every smaller one is.
+        newest_version: the newest sealed version, -1 before version 0.
+        dispatches, receipts, submissions: of the open steps and a few closed ones before them.
+        closed: the batches of those closed steps.
+    """
+
+    first_open: int = 0
+    newest_version: int = -1
+    dispatches: dict[Key, Dispatch] = field(default_factory=dict)
+    receipts: dict[Key, Receipt] = field(default_factory=dict)
+    submissions: set[Key] = field(default_factory=set)
+    closed: dict[int, Closed] = field(default_factory=dict)
+
+    def next_index(self, step: int, node: str) -> int:
+        """The index of a node's next submission for a step."""
+        indices = [n for s, owner, n in self.dispatches if (s, owner) == (step, node)]
+        return max(indices, default=-1) + 1
+
+    def unfinished(self, node: str, rules: StepRules) -> list[Dispatch]:
+        """A node's dispatches that it hasn't submitted and that may still train, oldest first.
+
+        A restarted worker generates these again before anything else.
+        """
+        return [
+            dispatch
+            for key, dispatch in sorted(self.dispatches.items())
+            if dispatch.node == node
+            and key not in self.submissions
+            and key not in self.receipts
+            and rules.last_step(dispatch.step, dispatch.policy_version) >= self.first_open
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """New work: the step it is for and the policy version that generates it."""
+
+    step: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """No work now, and for whom the node waits; `over` where no step is left to work for."""
+
+    reason: str
+    over: bool = False
+
+
+def next_step(
+    view: RunView,
+    rules: StepRules,
+    *,
+    nodes: Collection[str] | None = None,
+    held: Collection[int] | None = None,
+) -> Work | Wait:
+    """The smallest open step whose expected batch isn't full and that a version may work for.
+
+    Args:
+        view: as fresh as the caller can make it.
+        nodes: nodes that still work; what others dispatched and didn't submit isn't expected any
+            more. None: all.
+        held: versions that this node can load. None: every sealed one.
+    """
+    if view.first_open >= rules.steps:
+        return Wait("every step of the run is closed", over=True)
+    wait: Wait | None = None
+    expected = expected_batches(view, rules, nodes)
+    for step in range(view.first_open, rules.steps):
+        if rules.version_for(step, view.newest_version) is None:
+            needed = rules.oldest_version(step)
+            return wait or Wait(f"policy version {needed}, which step {step} needs")
+        if expected.get(step, 0.0) >= rules.groups_per_step - _ROUNDING:
+            continue
+        version = rules.version_for(step, view.newest_version, held)
+        if version is not None:
+            return Work(step, version)
+        wait = wait or Wait(f"a policy version that step {step} allows and this node holds")
+    return wait or Wait("receipts: every step has its expected batch")
+
+
+def acceptance_rate(view: RunView) -> float:
+    """Share of groups with signal in the latest receipts: 1 before any, at least 1/16.
+
+    Late submissions say nothing about groups and don't count; refused ones count as all bad.
+    """
+    judged = [receipt for receipt in view.receipts.values() if receipt.decision != "late"]
+    judged.sort(key=lambda receipt: (receipt.step, receipt.n, receipt.node))
+    groups = signal = 0
+    for receipt in judged[-RECENT_RECEIPTS:]:
+        dispatch = view.dispatches.get(receipt.key)
+        groups += len(receipt.groups) or (dispatch.groups if dispatch else 0)
+        signal += sum(group.status == "signal" for group in receipt.groups)
+    return max(signal / groups, MIN_ACCEPTANCE) if groups else 1.0
+
+
+def expected_batches(
+    view: RunView, rules: StepRules, nodes: Collection[str] | None = None
+) -> dict[int, float]:
+    """Groups that each open step can expect, filled in step order, at most its need.
+
+    Accepted groups with signal count 1 each, those of work without a receipt the acceptance rate;
+    what a step doesn't need goes to the next that it may serve.
+    """
+    batched = {group.group_id for closed in view.closed.values() for group in closed.groups}
+    rate = acceptance_rate(view)
+    supply: list[tuple[int, int, float]] = []  # (step, last step, groups)
+    for key, dispatch in sorted(view.dispatches.items()):
+        last = rules.last_step(dispatch.step, dispatch.policy_version)
+        receipt = view.receipts.get(key)
+        if last < view.first_open or (receipt and receipt.decision != "accepted"):
+            continue
+        if receipt:
+            supply.append((dispatch.step, last, _signal(receipt, batched)))
+        elif key in view.submissions or nodes is None or dispatch.node in nodes:
+            supply.append((dispatch.step, last, dispatch.groups * rate))
+    return _fill(supply, view.first_open, rules)
+
+
+def _signal(receipt: Receipt, batched: set[str]) -> float:
+    usable = (group.status == "signal" and group.id not in batched for group in receipt.groups)
+    return float(sum(usable))
+
+
+def _fill(
+    supply: Iterable[tuple[int, int, float]], first_open: int, rules: StepRules
+) -> dict[int, float]:
+    filled: dict[int, float] = {}
+    for step, last, groups in supply:
+        left = groups
+        for target in range(max(step, first_open), min(last, rules.steps - 1) + 1):
+            taken = min(left, rules.groups_per_step - filled.get(target, 0.0))
+            filled[target] = filled.get(target, 0.0) + taken
+            left -= taken
+    return filled

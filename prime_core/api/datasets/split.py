@@ -19,8 +19,10 @@ SplitName = Literal["train", "test", "all"]
 class Split(Params):
     """Which side of a data set a run reads."""
 
-    name: SplitName = Field("all", description="train, test or all")
-    test_share: float = Field(0.1, gt=0, lt=1, description="share of the tasks that is held out")
+    name: SplitName = Field(default="all", description="train, test or all")
+    test_share: float = Field(
+        default=0.1, gt=0, lt=1, description="share of the tasks that is held out"
+    )
 
 
 def in_split(key: str, name: SplitName, test_share: float) -> bool:

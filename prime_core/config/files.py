@@ -24,7 +24,7 @@ _PATH: KeyPath = ("model", "path")
 
 def missing(config: RunConfig) -> list[Clash]:
     """Everything that the config names and that isn't there, or isn't what it should be."""
-    return [*_model(config), *_run_dir(config), *_interpreters(config)]
+    return [*_model(config), *_run_dir(config), *_profiles(config), *_interpreters(config)]
 
 
 def model_dir(config: RunConfig) -> Path | None:
@@ -137,7 +137,7 @@ def _layout(config: RunConfig, directory: Path) -> Iterator[Clash]:
 
 
 def _run_dir(config: RunConfig) -> Iterator[Clash]:
-    place = config.run.dir
+    place = config.run.dir.expanduser()
     for part in (place, *place.parents):
         if part.exists():
             if not part.is_dir():
@@ -149,13 +149,23 @@ def _run_dir(config: RunConfig) -> Iterator[Clash]:
             return
 
 
+def _profiles(config: RunConfig) -> Iterator[Clash]:
+    profiles = config.filters.profiles
+    if profiles is not None and not profiles.expanduser().is_dir():
+        yield Clash(
+            (("filters", "profiles"),),
+            f"the directory of profiles {profiles} doesn't exist",
+            f"write it with `prime-core profile ENV --out {profiles}`, or remove filters.profiles",
+        )
+
+
 def _interpreters(config: RunConfig) -> Iterator[Clash]:
     for path, environments in (
         (("environments",), config.environments),
         (("eval", "environments"), config.eval.environments),
     ):
         for index, choice in enumerate(environments):
-            python = choice.python
+            python = choice.python.expanduser() if choice.python else None
             if python is None or (python.is_file() and os.access(python, os.X_OK)):
                 continue
             state = "isn't an executable file" if python.exists() else "doesn't exist"

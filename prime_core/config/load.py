@@ -7,7 +7,7 @@ each problem with file:line and a fix, before anything heavy is imported (invari
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -20,7 +20,7 @@ from prime_core.config.locate import KeyPath, dotted
 from prime_core.config.params import PluginReport
 from prime_core.config.problems import faults
 from prime_core.config.salvage import salvage, touches
-from prime_core.config.sections import RunConfig
+from prime_core.config.sections import EnvironmentChoice, RunConfig
 from prime_core.config.walk import choices, flatten
 
 PluginChecker: TypeAlias = Callable[[RunConfig], Sequence[PluginReport]]
@@ -41,6 +41,38 @@ class LoadedConfig:
     origins: Mapping[str, Origin]
     source: Path
     checked: frozenset[KeyPath] = frozenset()
+
+    def absolute(self) -> LoadedConfig:
+        """The same with paths that no longer depend on the directory a command runs in.
+
+        Parameters of plugins stay as they are: only the plugin knows which of them are paths.
+        """
+        return replace(self, config=_absolute(self.config))
+
+
+def _absolute(config: RunConfig) -> RunConfig:
+    def environment(choice: EnvironmentChoice) -> EnvironmentChoice:
+        # not resolved: a virtual environment's python is a link, and works by where it lies
+        python = None if choice.python is None else choice.python.expanduser().absolute()
+        return choice.model_copy(update={"python": python})
+
+    profiles = config.filters.profiles
+    model = config.model.path
+    if not model.startswith(files.PACKAGE_PREFIX):
+        model = str(Path(model).expanduser().absolute())
+    run_dir = config.run.dir.expanduser().absolute()
+    held = [environment(choice) for choice in config.eval.environments]
+    return config.model_copy(
+        update={
+            "run": config.run.model_copy(update={"dir": run_dir}),
+            "model": config.model.model_copy(update={"path": model}),
+            "environments": [environment(choice) for choice in config.environments],
+            "eval": config.eval.model_copy(update={"environments": held}),
+            "filters": config.filters.model_copy(
+                update={"profiles": None if profiles is None else profiles.expanduser().absolute()}
+            ),
+        }
+    )
 
 
 def load(

@@ -154,6 +154,19 @@ def split_assignment(text: str) -> tuple[tuple[str, ...], str]:
     return tuple(key), text[scanner.at + 1 :].strip()
 
 
+def split_key(text: str) -> tuple[str, ...]:
+    """Split a dotted key.
+
+    Raises:
+        ValueError: it isn't one.
+    """
+    scanner = _Scanner(text)
+    key = scanner.key()
+    if scanner.at != len(text):
+        raise ValueError(f"{text!r} is not a dotted key")
+    return tuple(key)
+
+
 def dotted(path: KeyPath) -> str:
     """The text of a key path, as `--set` takes it."""
     return ".".join(toml_text.key(part) if isinstance(part, str) else str(part) for part in path)

@@ -30,7 +30,17 @@ def clashes(config: RunConfig) -> list[Clash]:
     """Every clash of a config."""
     return [
         clash
-        for rule in (_batch, _packing, _node_class, _labels, _held_out, _evaluation, _store, _nan)
+        for rule in (
+            _batch,
+            _packing,
+            _node_class,
+            _labels,
+            _held_out,
+            _evaluation,
+            _store,
+            _policies,
+            _nan,
+        )
         for clash in rule(config)
     ]
 
@@ -141,6 +151,17 @@ def _store(config: RunConfig) -> Iterator[Clash]:
             key,
             "store.url holds a password, which must not stand in a run config",
             "remove it; storage drivers read credentials from environment variables",
+        )
+
+
+def _policies(config: RunConfig) -> Iterator[Clash]:
+    needed = config.async_.max_lag + 2
+    if config.store.keep_policies < needed:
+        yield Clash(
+            (("store", "keep_policies"), ("async", "max"), ("async", "level")),
+            f"keep_policies {config.store.keep_policies} deletes versions that a lag of "
+            f"{config.async_.max_lag} still needs",
+            f"set store.keep_policies to {needed} or more",
         )
 
 

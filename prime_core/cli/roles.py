@@ -30,7 +30,10 @@ def _play(
     from prime_core.run.lifeline import RoleLock, die_with_parent
 
     die_with_parent(supervisor)
-    config = load(run_toml).config
+    config = load(run_toml, check_files=False).config
+    # A run directory may be moved: what it holds lies beside its config, whatever that says.
+    run = config.run.model_copy(update={"dir": run_toml.resolve().parent})
+    config = config.model_copy(update={"run": run})
     with RoleLock(config.run.dir, role):
         play(config)
 

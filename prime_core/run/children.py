@@ -108,6 +108,14 @@ class Children:
         """Names of the children that live."""
         return [name for name, child in self._children.items() if child.running]
 
+    def restarting(self) -> list[str]:
+        """Names of the children that died and wait to be started again."""
+        return [
+            name
+            for name, child in self._children.items()
+            if not child.running and not (child.exits and child.exits[-1] == 0)
+        ]
+
     def restarts(self) -> int:
         """Lives lost so far."""
         return sum(sum(code != 0 for code in child.exits) for child in self._children.values())

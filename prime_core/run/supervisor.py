@@ -1,0 +1,248 @@
+"""`prime-core train`: claims the directory, prepares it, starts the processes, sees them through.
+
+The supervisor holds no state of the run: everything stands in the run directory, so it may be
+killed at any instant and started again with --resume. It imports neither torch nor a plugin of the
+hosts.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from prime_core.api.errors import RunError
+from prime_core.run import preparation
+from prime_core.run.children import Child, Children
+from prime_core.run.following import Following
+from prime_core.run.lifeline import RoleLock
+from prime_core.run.progress import Progress
+from prime_core.store.layout import LOGS, RUN
+
+if TYPE_CHECKING:
+    from prime_core.config.load import LoadedConfig
+    from prime_core.config.sections import RunConfig
+
+POLL_S = 0.1
+
+
+class Interrupted(RunError):
+    """The person pressed Ctrl-C (or the process got SIGTERM); the run can go on later."""
+
+
+def claim(loaded: LoadedConfig, *, resume: bool) -> LoadedConfig:
+    """Take the run directory and write the resolved config into it.
+
+    Returns the config that the processes will read: the run's directory absolute, its id fixed.
+
+    Raises:
+        RunError: the directory is used (or unused with --resume), or the config is another run's.
+    """
+    from prime_core.config.load import load
+    from prime_core.config.resolved import write_resolved
+
+    run_dir = loaded.config.run.dir.resolve()
+    preparation.check_directory(run_dir, resume=resume)
+    run_id = loaded.config.run.id or preparation.new_run_id()
+    if resume:
+        old = load(run_dir / RUN, check_files=False).config
+        preparation.check_same_run(old, loaded.config)
+        run_id = old.run.id or run_id
+    run = loaded.config.run.model_copy(update={"dir": run_dir, "id": run_id})
+    config = loaded.config.model_copy(update={"run": run})
+    claimed = replace(loaded, config=config)
+    run_dir.mkdir(parents=True, exist_ok=True)
+    write_resolved(claimed, run_dir / RUN)
+    return claimed
+
+
+def run_preparation(config: RunConfig, progress: Progress) -> None:
+    """Prepare the run in a process of its own, unless it is prepared."""
+    run_dir = config.run.dir
+    if preparation.is_prepared(run_dir):
+        return
+    progress.say("preparing the run: model, task lists, lock")
+    done = subprocess.run(
+        [sys.executable, "-m", "prime_core.run.preparation", str(run_dir / RUN)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    log = run_dir / LOGS / "preparation.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a") as out:
+        out.write(done.stdout + done.stderr)
+    for line in done.stdout.splitlines():
+        progress.say(line)
+    if done.returncode != 0:
+        raise RunError(
+            f"the run can't be prepared:\n{done.stderr.strip()[-3000:]}",
+            where=str(log),
+            fix="mend the cause and start again with --resume",
+        )
+
+
+def roles(config: RunConfig) -> list[Child]:
+    """The processes that the config names on this machine."""
+    import os
+
+    run_toml = str(config.run.dir / RUN)
+    logs = config.run.dir / LOGS
+    mine = ["--supervisor", str(os.getpid())]
+    workers = [
+        Child(
+            f"worker-{index}",
+            ["worker", run_toml, "--node", f"worker-{index}", *mine],
+            logs / f"worker-{index}.log",
+            threads=config.engine.threads,
+        )
+        for index in range(config.engine.workers)
+    ]
+    return [
+        Child(
+            "trainer", ["trainer", run_toml, *mine], logs / "trainer.log", config.trainer.threads
+        ),
+        Child("intake", ["intake", run_toml, *mine], logs / "intake.log"),
+        *workers,
+    ]
+
+
+@contextmanager
+def stop_signals() -> Iterator[list[int]]:
+    """Collect SIGINT and SIGTERM in a list instead of dying at once; a second one is default."""
+    seen: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        signal.signal(number, signal.SIG_DFL)
+
+    old = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield seen
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+def see_through(
+    children: Children, following: Following, progress: Progress, stops: list[int]
+) -> None:
+    """Watch until every process ended well.
+
+    Raises:
+        Interrupted: a stop was asked for.
+        RunError: a process died again and again.
+    """
+    while children.running() or children.restarting():
+        for event in children.watch():
+            progress.say(event)
+        following.read()
+        progress.update(following)
+        if stops:
+            raise Interrupted(
+                f"stopped by {signal.Signals(stops[0]).name} after step {following.step}",
+                fix="go on with --resume",
+            )
+        time.sleep(POLL_S)
+
+
+def supervise(loaded: LoadedConfig, *, resume: bool) -> dict[str, Any]:
+    """Run a config to its end; returns the summary that `--json` prints.
+
+    Raises:
+        RunError: the run can't start, go on, or was stopped.
+    """
+    claimed = claim(loaded, resume=resume)
+    config = claimed.config
+    progress = Progress(config.trainer.steps)
+    started = time.monotonic()
+    with RoleLock(config.run.dir, "supervisor", patience_s=0.0), stop_signals() as stops:
+        run_preparation(config, progress)
+        _notify_started(config)
+        children = Children()
+        following = Following(config.run.dir)
+        try:
+            for child in roles(config):
+                children.add(child)
+            see_through(children, following, progress, stops)
+        finally:
+            children.stop()
+            following.read()
+            progress.update(following, force=True)
+            progress.close()
+        evaluations = evaluate_run(config, progress)
+    return _summary(config, children, time.monotonic() - started, evaluations)
+
+
+def _notify_started(config: RunConfig) -> None:
+    from prime_core.hub import Hub
+
+    hub = Hub.discover(block=config.plugins.block)
+    hub.load_observers(config.plugins.observers)
+    hub.notify("prime_run_started", config=config.model_dump(mode="json", by_alias=True))
+
+
+def versions_to_evaluate(config: RunConfig) -> list[int]:
+    """Version 0, every `eval.every`-th, and the last."""
+    last = config.trainer.steps
+    every = config.eval.every
+    middle = range(every, last, every) if every else range(0)
+    return sorted({0, *middle, last})
+
+
+def evaluate_run(config: RunConfig, progress: Progress) -> dict[int, dict[str, Any]]:
+    """Evaluate the run's policies on held-out tasks, one process each; by version."""
+    if not config.eval.environments:
+        return {}
+    results = {}
+    for version in versions_to_evaluate(config):
+        progress.say(f"evaluating version {version} on {config.eval.tasks} held-out tasks")
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "prime_core", "eval", str(config.run.dir)),
+                *("--version", str(version), "--json"),
+            ],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode != 0:
+            raise RunError(
+                f"version {version} can't be evaluated:\n{done.stderr.strip()[-3000:]}",
+                fix=f"prime-core eval {config.run.dir} --version {version}",
+            )
+        results[version] = json.loads(done.stdout.splitlines()[-1])
+    return results
+
+
+def _summary(
+    config: RunConfig, children: Children, seconds: float, evaluations: dict[int, dict[str, Any]]
+) -> dict[str, Any]:
+    from prime_core.run.report import report
+    from prime_core.store.trace import merge_trace
+
+    trace = merge_trace(config.run.dir)
+    return {
+        "run": str(config.run.dir),
+        "seconds": round(seconds, 1),
+        "restarts": children.restarts(),
+        "trace": str(trace),
+        "evaluations": {str(version): found for version, found in evaluations.items()},
+        **report(config.run.dir).as_json(),
+    }
+
+
+def run_directory(path: Path) -> Path:
+    """The run directory that a person named, directly or by its run.toml; RunError if neither."""
+    found = path.parent if path.name == RUN else path
+    if not (found / RUN).is_file():
+        raise RunError("no run.toml there", where=str(path), fix="name a run's directory")
+    return found

@@ -23,6 +23,7 @@ NODE_PATTERN = r"^[a-z0-9-]{1,64}\Z"  # DESIGN section 5; \Z because $ lets a ne
 _NODE = re.compile(NODE_PATTERN)
 LIMIT = 64 * 1024 * 1024  # bytes of one record; a task list of a million tasks fits
 
+MAX_ROLLOUTS = 65536  # rollouts of one submission
 I32_MAX = 2**31 - 1
 
 Count = Annotated[int, Field(ge=0, le=I32_MAX)]
@@ -106,6 +107,12 @@ class Dispatch(Record):
     groups: Annotated[int, Field(ge=1, le=65536)]
     group_size: Annotated[int, Field(ge=2, le=65536)]
     node_class: Name
+
+    @model_validator(mode="after")
+    def _fits_a_file(self) -> Dispatch:
+        if self.groups * self.group_size > MAX_ROLLOUTS:
+            raise ValueError(f"announces more than {MAX_ROLLOUTS} rollouts")
+        return self
 
     @property
     def key(self) -> Key:

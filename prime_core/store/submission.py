@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from prime_core.api.errors import FormatError
 from prime_core.store.parquet import check_layout, key_values, read_footer
+from prime_core.store.records import MAX_ROLLOUTS
 from prime_core.store.schema import (
     COLUMNS,
     METADATA_KEYS,
@@ -39,7 +40,6 @@ __all__ = [
 ]
 
 FILE_LIMIT = 256 * 2**20  # bytes of one file
-MAX_ROWS = 65536
 EXPANSION = 4  # decoded bytes allowed per byte of the limit
 MAX_METADATA = 4096  # characters of one metadata value
 
@@ -84,7 +84,7 @@ def read_submission(data: bytes, *, limit: int = FILE_LIMIT) -> Submission:
     """
     if len(data) > limit:
         raise FormatError(f"a submission of {len(data)} bytes is above {limit}")
-    footer = check_layout(data, _template(), max_rows=MAX_ROWS, limit=EXPANSION * limit)
+    footer = check_layout(data, _template(), max_rows=MAX_ROLLOUTS, limit=EXPANSION * limit)
     meta = _metadata(key_values(footer))
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -135,7 +135,7 @@ def _encode_table(table: pa.Table, metadata: dict[str, str]) -> bytes:
         write_statistics=False,
         store_schema=False,  # Arrow's own copy of the schema could smuggle other types in
     ) as writer:
-        writer.write_table(table, row_group_size=MAX_ROWS)
+        writer.write_table(table, row_group_size=MAX_ROLLOUTS)
         writer.add_key_value_metadata(metadata)
     return sink.getvalue()
 

@@ -74,9 +74,7 @@ class StoreView(RunView):
         if path in self._odd:
             return
         try:
-            found = record.from_json(self._store.get(path, MESSAGE_LIMIT), where=path)
-            if found.key != key:
-                raise FormatError(f"names {found.key}", where=path, fix="remove the object")
+            found = _record(self._store, record, path, key)
         except FormatError as error:
             self._odd.add(path)
             logger.warning("ignored: %s", error)
@@ -122,3 +120,29 @@ def read_closed(store: ObjectStore, step: int) -> Closed:
     """The batch of a closed step; FormatError, or StoreError where the step is open."""
     path = layout.closed_path(step)
     return Closed.from_json(store.get(path), where=path)
+
+
+def read_dispatch(store: ObjectStore, key: Key) -> Dispatch | None:
+    """A dispatch, or None where the object isn't one of its name; such a one announces nothing."""
+    try:
+        return _record(store, Dispatch, layout.dispatch_path(*key), key)
+    except FormatError:
+        return None
+
+
+def read_receipt(store: ObjectStore, key: Key) -> Receipt:
+    """A receipt; FormatError, or StoreError where there is none."""
+    return _record(store, Receipt, layout.receipt_path(*key), key)
+
+
+def step_numbers(store: ObjectStore) -> list[int]:
+    """The steps that have any object, ascending."""
+    numbers = (layout.parse_numbered(name) for name in store.folders(layout.STEPS))
+    return sorted(number for number in numbers if number is not None)
+
+
+def _record(store: ObjectStore, record: type[_R], path: str, key: Key) -> _R:
+    found = record.from_json(store.get(path, MESSAGE_LIMIT), where=path)
+    if found.key != key:
+        raise FormatError(f"names {found.key}", where=path, fix="remove the object")
+    return found

@@ -135,6 +135,9 @@ class DatasetSource(Params):
     def _parts_fit_together(self) -> DatasetSource:
         if not self.urls or "" in self.urls:
             raise ValueError("url names no file")
+        for value in self.columns.values():
+            if isinstance(value, str):
+                template_columns(value)
         if len(self.digests) != len(self.urls):
             raise ValueError(f"{len(self.digests)} sha256 for {len(self.urls)} files; one a file")
         hub = [url for url in self.urls if url.startswith("hub://")]

@@ -184,6 +184,7 @@ def _selected(hub: Hub, selection: Selection, timeout_s: float) -> Diagnosis:
         distribution=blank.distribution,
         version=choice.version,
         params=choice.params,
+        block=hub.blocks,
     )
     answer = run_probe(request, timeout_s=timeout_s, python=selection.python)
     return _judge(answer, blank)

@@ -31,8 +31,9 @@ from prime_core.hub import params as parameters
 from prime_core.hub import records as metadata
 from prime_core.hub.blocking import Block
 from prime_core.hub.finding import absent, check_version, duplicate
-from prime_core.hub.kinds import KINDS, NOTIFICATIONS, OBSERVER, members, missing_members
+from prime_core.hub.kinds import KINDS, NOTIFICATIONS, OBSERVER
 from prime_core.hub.loader import LoadedModule, Loader, describe, refusal
+from prime_core.hub.making import make
 from prime_core.hub.observers import Observers
 from prime_core.hub.records import PluginRecord, found_problem
 
@@ -95,6 +96,11 @@ class Hub:
         """The entry of `block` that keeps this plugin out, or None."""
         return next((block.text for block in self._blocks if block.matches(record)), None)
 
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """The entries of `block`, as written."""
+        return tuple(block.text for block in self._blocks)
+
     def idle_blocks(self) -> list[str]:
         """The entries of `block` that match nothing here."""
         return [
@@ -130,11 +136,19 @@ class Hub:
         if len(found) > 1:
             raise duplicate(found)
         record = found[0]
+        self.check(record)
+        check_version(record, version)
+        return record
+
+    def check(self, record: PluginRecord) -> None:
+        """Hold a record against what metadata can tell: kind, module, API range.
+
+        Raises:
+            PluginError: of phase found.
+        """
         problem = found_problem(record)
         if problem:
             raise refusal(record, "found", problem[0], fix=problem[1])
-        check_version(record, version)
-        return record
 
     def spec(self, kind: str, name: str, version: str = "") -> Spec:
         """The spec of a plugin; imports its module, and no other.
@@ -219,25 +233,7 @@ class Hub:
     ) -> object:
         """As `make`, of a record that has been found already."""
         validated = self.validate(record, values)
-        try:
-            made: object = self.spec_of(record).factory(validated, context)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # a factory may call sys.exit()
-            raise refusal(
-                record, "configured", f"its factory raised {describe(error)}", fix=_fix_of(error)
-            ) from error
-        protocols = KINDS[record.kind].protocols
-        missing = missing_members(made, protocols)
-        if missing:
-            needs = " or ".join(", ".join(members(protocol)) for protocol in protocols)
-            raise refusal(
-                record,
-                "configured",
-                f"its factory made a {type(made).__name__} without {', '.join(missing)}",
-                fix=f"give what the factory of {record.distribution} makes: {needs}",
-            )
-        return made
+        return make(record, self.spec_of(record), validated, context)
 
     @contextmanager
     def at_work(self, kind: str, name: str) -> Iterator[None]:
@@ -308,7 +304,3 @@ class Hub:
             for each in self._records
             if each.distribution == record.distribution and each.location == record.location
         ]
-
-
-def _fix_of(error: BaseException) -> str | None:
-    return error.fix if isinstance(error, PrimeError) else None

@@ -202,7 +202,12 @@ def refusal(record: PluginRecord, phase: str, what: str, fix: str | None = None)
 def describe(error: BaseException) -> str:
     """Type, message (cut at 1,000 characters) and place of the innermost frame, on one line."""
     text = _one_line(str(error))[:1000]
-    frames = traceback.extract_tb(error.__traceback__)
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith("<frozen")
+        and frame.filename not in (__file__, importlib.__file__)
+    ]
     place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{': ' + text if text else ''}{place}"
 
@@ -213,7 +218,7 @@ def _one_line(text: str) -> str:
 
 def _import_fix(record: PluginRecord, error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
-        if error.name == record.module.partition(".")[0]:
+        if f"{record.module}.".startswith(f"{error.name}."):
             return f"reinstall it: pip install --force-reinstall {record.distribution}"
         return (
             f"install what provides module {error.name}, or reinstall {record.distribution}; "

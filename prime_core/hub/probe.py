@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> None:
     reporter = Reporter(descriptor)
     request = Request(**json.load(sys.stdin))
     try:
-        answer = _try(Hub.discover(), request, reporter)
+        answer = _try(Hub.discover(request.block), request, reporter)
     except PluginError as error:
         answer = Answer(error.phase, cause=error.what, fix=error.fix or "")
     reporter.say({"answer": asdict(answer)})

@@ -18,13 +18,17 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a probe is asked to try; `params` None leaves the configuration out."""
+    """What a probe is asked to try; `params` None leaves the configuration out.
+
+    `distribution` "" lets the probe's own hub find the plugin, as in another interpreter.
+    """
 
     kind: str
     name: str
     distribution: str = ""
     version: str = ""
     params: Mapping[str, Any] | None = None
+    block: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ def run_probe(request: Request, *, timeout_s: float, python: Path | None = None)
         )
     finally:
         os.close(writing)
-    payload = json.dumps(asdict(request)).encode()
+    payload = json.dumps(asdict(request), default=str).encode()
     timed_out = False
     with os.fdopen(reading, "rb") as answers:
         try:

@@ -1,8 +1,7 @@
-"""Models on disk in Hugging Face layout: found, converted from GGUF once, built, and read.
+"""Models on disk in Hugging Face layout: found, converted from GGUF once, built.
 
-Called by engines, the trainer and `prime_core.run`; everything is offline. A weight load is
-strict: every expected tensor must be in the files with its shape, and nothing else, or nothing
-is changed.
+Called by engines, the trainer and `prime_core.run`; everything is offline. Weights get into a
+built model through `strict_load` only.
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ import importlib.util
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from prime_core.api import EngineError, PolicyFiles
+from prime_core.engines.strict_load import load_weights
 
 # Set before transformers is imported: it reads them once, at import.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -25,16 +23,18 @@ os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
+__all__ = [
+    "build_model",
+    "load_tokenizer",
+    "load_weights",
+    "local_policy",
+    "model_digest",
+    "resolve_model",
+    "weight_files",
+]
+
 PACKAGE_PREFIX = "package:"
 _CHUNK = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class LoadReport:
-    """What one strict weight load read: tensors in the files, and how many differ from before."""
-
-    tensors: int
-    changed: int
 
 
 def resolve_model(path: str, gguf: str | None, cache_dir: Path, *, dtype: str = "float32") -> Path:
@@ -132,110 +132,6 @@ def build_model(model_dir: Path, *, dtype: str, attention: str = "sdpa") -> Any:
         )
     model.requires_grad_(False)
     return model.eval()
-
-
-def load_weights(model: Any, files: Sequence[Path]) -> LoadReport:
-    """Copy every tensor of the files into the model, in place.
-
-    Names and shapes are checked over all files before the first byte is copied, so that a refused
-    load leaves the old weights whole. A tied output embedding may be absent from the files; where
-    it is there, it must equal the input embedding.
-
-    Raises:
-        EngineError: missing, unexpected, doubled or misshaped tensors, or unreadable files.
-    """
-    import torch
-    from safetensors import SafetensorError, safe_open
-
-    targets = dict(model.state_dict(keep_vars=False))
-    tied = _tied_names(model)
-    shapes: dict[str, tuple[int, ...]] = {}
-    try:
-        for file in files:
-            with safe_open(str(file), framework="pt") as tensors:
-                for name in tensors.keys():  # noqa: SIM118 (safe_open isn't a mapping)
-                    _refuse_doubled(name, shapes, file)
-                    shapes[name] = tuple(tensors.get_slice(name).get_shape())
-        _check_tensors({name: tuple(t.shape) for name, t in targets.items()}, shapes, tied, files)
-        changed = 0
-        with torch.no_grad():
-            for file in files:
-                with safe_open(str(file), framework="pt") as tensors:
-                    for name in tensors.keys():  # noqa: SIM118
-                        target = targets[name]
-                        source = tensors.get_tensor(name).to(target.dtype)
-                        if name not in tied:
-                            changed += int(not torch.equal(source, target))
-                            target.copy_(source)
-            _check_tied(targets, shapes, tied, files)
-    except (OSError, SafetensorError) as error:
-        raise EngineError(
-            f"weights can't be read: {error}", where=_names(files), fix="fetch the policy again"
-        ) from error
-    return LoadReport(tensors=len(shapes), changed=changed)
-
-
-def _tied_names(model: Any) -> dict[str, str]:
-    """Tied parameters and the parameter each is tied to, or {} where nothing is tied."""
-    if not getattr(model.config, "tie_word_embeddings", False):
-        return {}
-    return dict(getattr(model, "_tied_weights_keys", None) or {})
-
-
-def _refuse_doubled(name: str, seen: dict[str, tuple[int, ...]], file: Path) -> None:
-    if name in seen:
-        raise EngineError(
-            f"tensor {name} is in two files", where=str(file), fix="publish the policy again"
-        )
-
-
-def _check_tensors(
-    expected: dict[str, tuple[int, ...]],
-    found: dict[str, tuple[int, ...]],
-    tied: dict[str, str],
-    files: Sequence[Path],
-) -> None:
-    missing = sorted(expected.keys() - found.keys() - tied.keys())
-    extra = sorted(found.keys() - expected.keys())
-    wrong = sorted(name for name in expected.keys() & found.keys() if expected[name] != found[name])
-    problems = [
-        *(f"{name} is missing" for name in missing[:3]),
-        *(f"{name} isn't part of the model" for name in extra[:3]),
-        *(f"{name} is {found[name]}, not {expected[name]}" for name in wrong[:3]),
-    ]
-    if problems:
-        count = len(missing) + len(extra) + len(wrong)
-        raise EngineError(
-            f"the weights don't fit the model ({count} tensors): {'; '.join(problems)}",
-            where=_names(files),
-            fix="use the weights and the config.json of one model",
-        )
-
-
-def _check_tied(
-    targets: dict[str, Any],
-    found: dict[str, tuple[int, ...]],
-    tied: dict[str, str],
-    files: Sequence[Path],
-) -> None:
-    from safetensors import safe_open
-
-    for name in tied.keys() & found.keys():
-        for file in files:
-            with safe_open(str(file), framework="pt") as tensors:
-                if name not in tensors.keys():  # noqa: SIM118
-                    continue
-                source = tensors.get_tensor(name).to(targets[name].dtype)
-                if not bool((source == targets[tied[name]]).all()):
-                    raise EngineError(
-                        f"{name} differs from {tied[name]}, though the config ties them",
-                        where=str(file),
-                        fix="set tie_word_embeddings to false, or leave the tensor out",
-                    )
-
-
-def _names(files: Sequence[Path]) -> str:
-    return ", ".join(str(file) for file in files)
 
 
 def _package_dir(path: str) -> Path:

@@ -13,12 +13,12 @@ from prime_core.api import EngineError, PolicyFiles
 from prime_core.engines.model_files import (
     build_model,
     load_tokenizer,
-    load_weights,
     local_policy,
     model_digest,
     resolve_model,
     weight_files,
 )
+from prime_core.engines.strict_load import load_weights, parameter_count
 from prime_core.engines.tiny_model import PLAIN_TEMPLATE, build_tiny_model
 from prime_core.engines.transformers.engine import TransformersEngine
 from prime_core.engines.transformers.plugin import TransformersParams
@@ -156,3 +156,9 @@ def test_a_model_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
 def test_a_model_directory_is_itself(model_dirs: dict[str, Path], tmp_path: Path) -> None:
     directory = model_dirs["tied"]
     assert resolve_model(str(directory), None, tmp_path) == directory
+
+
+def test_parameters_are_counted_from_the_headers(model_dirs: dict[str, Path]) -> None:
+    model = build_model(model_dirs["untied"], dtype="float32")
+    count = sum(parameter.numel() for parameter in model.parameters())
+    assert parameter_count(weight_files(model_dirs["untied"])) == count

@@ -7,6 +7,7 @@ worker goes on scoring. Batches are consecutive requests of the stream, whatever
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version as installed_version
@@ -22,7 +23,8 @@ from prime_core.api import (
     Prefill,
     PrefillRequest,
 )
-from prime_core.engines.model_files import LoadReport, build_model, load_weights
+from prime_core.engines.model_files import build_model
+from prime_core.engines.strict_load import LoadReport, load_weights
 from prime_core.engines.transformers.plugin import TransformersParams
 
 
@@ -40,6 +42,7 @@ class TransformersEngine:
         self._stop_ids: frozenset[int] = frozenset()
         self._cancelled: set[str] = set()
         self._streams = 0
+        self._closing = False
         torch.set_num_threads(params.threads)
         # torch keeps its thread count per thread: the one that computes must be told, too.
         self._thread = ThreadPoolExecutor(
@@ -121,14 +124,22 @@ class TransformersEngine:
         return self._thread.submit(self._prefill, list(requests)).result()
 
     def close(self) -> None:
-        """Stop the thread and drop the model."""
+        """Stop the thread, within a token where it generates, and drop the model."""
+        self._closing = True
         self._thread.shutdown(wait=True, cancel_futures=True)
         if self._forward is not None:
             self._forward.close()
         self._model = self._forward = None
 
     async def _run(self, batch: list[GenerationRequest]) -> list[Generation]:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._generate, batch)
+        # A stream that is given up mustn't keep the thread busy to the end of its batch.
+        given_up = threading.Event()
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._thread, self._generate, batch, given_up)
+        except asyncio.CancelledError:
+            given_up.set()
+            raise
 
     def _loaded(self) -> Any:
         if self._model is None:
@@ -155,20 +166,27 @@ class TransformersEngine:
         self.last_load = report
         return policy.digest
 
-    def _generate(self, batch: list[GenerationRequest]) -> list[Generation]:
+    def _generate(
+        self, batch: list[GenerationRequest], given_up: threading.Event | None = None
+    ) -> list[Generation]:
         import torch
 
         from prime_core.engines.transformers.decoding import generate_batch
 
         for request in batch:
             _check_request(request, self._loaded().config)
+
+        def cancelled(group_id: str) -> bool:
+            stopped = self._closing or (given_up is not None and given_up.is_set())
+            return stopped or group_id in self._cancelled
+
         with torch.inference_mode():
             return generate_batch(
                 self._forward,
                 batch,
                 stop_ids=self._stop_ids,
                 keep_hidden=self.params.hidden_states,
-                cancelled=self._cancelled.__contains__,
+                cancelled=cancelled,
             )
 
     def _prefill(self, requests: list[PrefillRequest]) -> list[Prefill]:

@@ -1,0 +1,93 @@
+"""Messages to tokens and back, token-in/token-out: what the model said is never tokenised again.
+
+Used by workers and evaluation (prompts) and by `turns` (replies). A reply's tokens are what the
+chat template puts after the model's turn, found with a sentinel in the model's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from prime_core.api import Message, RunError
+
+# No template trims, escapes or repeats it, and no task contains it.
+SENTINEL = "prime-core-7f3a9c-sentinel"
+
+
+class ChatFormat:
+    """A tokenizer with its chat template.
+
+    Raises:
+        RunError: the tokenizer has no chat template.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        if not getattr(tokenizer, "chat_template", None):
+            raise RunError(
+                "the tokenizer has no chat template",
+                where="[model]",
+                fix="set [model] chat_template, or add one to the tokenizer's files",
+            )
+        self._tokenizer = tokenizer
+
+    def prompt_tokens(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Tokens of a prompt, up to where the model begins to speak.
+
+        Raises:
+            RunError: the template refuses the messages.
+        """
+        return self._encode(self._render(messages))
+
+    def reply_tokens(
+        self, messages: Sequence[Message], reply: Sequence[Message], last_token: int
+    ) -> tuple[int, ...]:
+        """Tokens between the model's last turn and its next one.
+
+        Args:
+            messages: everything so far; the last one is the model's.
+            reply: the environment's answer.
+            last_token: the model's last token; where it's the end marker that the template writes,
+                the marker isn't written twice.
+
+        Raises:
+            RunError: the template refuses the messages or drops the model's turn.
+        """
+        stand_in = Message("assistant", SENTINEL)
+        text = self._render([*messages[:-1], stand_in, *reply])
+        if text.count(SENTINEL) != 1:
+            raise RunError(
+                f"the chat template shows an earlier turn {text.count(SENTINEL)} times, not once",
+                where="[model] chat_template",
+                fix="use a template that keeps the whole conversation",
+            )
+        after = text.partition(SENTINEL)[2]
+        end = self._tokenizer.decode([last_token])
+        return self._encode(after.removeprefix(end))
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """What the model said in one turn, without special tokens."""
+        decoded: str = self._tokenizer.decode(
+            list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+        return decoded
+
+    def _render(self, messages: Sequence[Message]) -> str:
+        from jinja2 import TemplateError
+
+        plain = [{"role": message.role, "content": message.content} for message in messages]
+        try:
+            text: str = self._tokenizer.apply_chat_template(
+                plain, tokenize=False, add_generation_prompt=True
+            )
+        except (TemplateError, ValueError, TypeError) as error:
+            roles = ", ".join(message.role for message in messages)
+            raise RunError(
+                f"the chat template refuses messages of roles {roles}: {error}",
+                where="[model] chat_template",
+                fix="use a template that knows these roles, or change the environment's messages",
+            ) from error
+        return text
+
+    def _encode(self, text: str) -> tuple[int, ...]:
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False))

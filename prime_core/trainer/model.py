@@ -82,7 +82,8 @@ class PolicyModel(nn.Module):
 
 def load_policy(model_dir: Path, temperature: float) -> PolicyModel:
     """The model in a Hugging Face directory: float32 masters, eval mode (no dropout)."""
-    from prime_core.engines.model_files import build_model, load_weights, weight_files
+    from prime_core.engines.model_files import build_model, weight_files
+    from prime_core.engines.strict_load import load_weights
 
     causal_lm = build_model(model_dir, dtype="float32")
     load_weights(causal_lm, weight_files(model_dir))

@@ -7,32 +7,17 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trainer_cases import CPU, rollout
 
 from prime_core.api.errors import RunError
 from prime_core.trainer.attention import SegmentRun, segment_attention
 from prime_core.trainer.model import PolicyModel, load_policy
 from prime_core.trainer.packing import (
-    Rollout,
     equal_runs,
     first_fit_decreasing,
     pack,
     plan,
 )
-
-CPU = torch.device("cpu")
-
-
-def rollout(length: int, seed: int, prompt: int = 2, **changes) -> Rollout:
-    rng = np.random.default_rng(seed)
-    trained = np.arange(length) >= prompt
-    values = {
-        "token_ids": rng.integers(0, 40, length),
-        "trained": trained,
-        "engine_logprobs": np.where(trained, -rng.random(length), 0).astype(np.float32),
-        "advantage": float(rng.normal()),
-        "version": 0,
-    }
-    return Rollout(**{**values, **changes})
 
 
 @pytest.fixture(scope="module")

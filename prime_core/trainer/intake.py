@@ -1,0 +1,292 @@
+"""The intake process: judges submissions, closes steps, writes receipts, batches and outcomes.
+
+`run` is the whole process; it ends when the run's last version is sealed. Everything it writes is
+written once and follows from what is in the store, so that it may be killed at any instant.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from prime_core.api.errors import FormatError
+from prime_core.store import layout
+from prime_core.store.counter import StepRules
+from prime_core.store.objects import ObjectStore
+from prime_core.store.outcomes import OutcomeLog
+from prime_core.store.records import Closed, Decision, Dispatch, Key, Receipt
+from prime_core.store.submission import FILE_LIMIT
+from prime_core.store.view import (
+    members,
+    newest_sealed,
+    read_closed,
+    read_dispatch,
+    read_receipt,
+    step_numbers,
+)
+from prime_core.trainer.intake_judge import (
+    Assigner,
+    Judge,
+    Judgement,
+    has_equal_rewards,
+    has_equal_scores,
+)
+from prime_core.trainer.intake_outcomes import Settler
+from prime_core.trainer.intake_state import IntakeState
+
+if TYPE_CHECKING:
+    from prime_core.config.sections import RunConfig
+    from prime_core.store.trace import Trace
+
+logger = logging.getLogger("prime_core.intake")
+
+POLL_S = 0.015  # a local store's listing costs about 50 microseconds a step
+REMOTE_POLL_S = 1.0
+SAY_EVERY_S = 10.0
+UNREAD = "0" * 64  # SHA-256 in the receipt of a file above the size limit, which nobody reads
+
+Log = Callable[[int | None, dict[str, Any]], None]
+Notify = Callable[[str, dict[str, object]], None]
+
+
+@dataclass(frozen=True)
+class IntakeTools:
+    """What the intake works with; `intake_setup` makes it from a run config.
+
+    Attributes:
+        log: records metrics of a step.
+        notify: calls a notification hook of the observers.
+        trace: spans of this process, or None.
+    """
+
+    store: ObjectStore
+    run_id: str
+    rules: StepRules
+    judge: Judge
+    assigner: Assigner
+    log: Log
+    notify: Notify
+    trace: Trace | None = None
+
+
+class Intake:
+    """The intake of one run; `poll` does what is to be done now."""
+
+    def __init__(self, tools: IntakeTools) -> None:
+        self._tools, self._store, self._rules = tools, tools.store, tools.rules
+        self.state = IntakeState(tools.run_id, tools.rules)
+        self._receipts: set[Key] = set()
+        self._watched: set[int] = set()  # closed steps outside the window with open dispatches
+        self._finished = False
+        self._unsettled = True  # a killed intake may have decided more than it wrote
+        self._settler = Settler(self._store, OutcomeLog(self._store), tools.assigner)
+        self._restore()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run is over and every dispatched rollout has its outcome."""
+        return self._finished
+
+    def poll(self) -> bool:
+        """Judge what arrived, close what is full, write outcomes that are due; whether any was.
+
+        Raises:
+            PrimeError: a filter fails, the store can't be written, or its objects contradict
+                each other.
+        """
+        before = self.state.newest_version
+        self.state.newest_version = newest_sealed(self._store, before)
+        work = self.state.newest_version != before
+        for step in self._window():
+            work |= self._receive_step(step)
+        while (closed := self.state.next_batch()) is not None:
+            self._close(closed)
+            work = True
+        if self.state.ended and not self._finished:
+            self._sweep_all()
+            self._finished = True
+            work = True
+        if work or self._unsettled:
+            self._unsettled = False
+            self._settler.settle(self.state)
+        return work
+
+    def waiting_for(self) -> str:
+        """For whom the intake waits, in words."""
+        step = self.state.first_open
+        if step >= self._rules.steps:
+            return f"the trainer to seal version {self._rules.steps}"
+        missing = self._rules.groups_per_step - self.state.available()
+        at_work = members(self._store, layout.dispatches_dir(step), step).keys() - self._receipts
+        nodes = sorted({node for _, node, _ in at_work})
+        who = (
+            ", ".join(nodes)
+            if nodes
+            else f"any worker (newest version {self.state.newest_version})"
+        )
+        return f"{who} for {max(missing, 0)} groups with signal of step {step}"
+
+    # --- the store's past ------------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        self.state.newest_version = newest_sealed(self._store)
+        while self._store.exists(layout.closed_path(self.state.first_open)):
+            self.state.close(read_closed(self._store, self.state.first_open))
+        for step in step_numbers(self._store):
+            for key in sorted(members(self._store, layout.receipts_dir(step), step)):
+                receipt = read_receipt(self._store, key)
+                self._take_in(receipt, self._dispatch(key), None)
+        self._watched.update(step for step in range(self._window().start) if self._is_open(step))
+
+    def _take_in(
+        self, receipt: Receipt, dispatch: Dispatch | None, judgement: Judgement | None
+    ) -> None:
+        version = dispatch.policy_version if dispatch else 0
+        self.state.receive(receipt, version, self._settler.spent(receipt))
+        self._receipts.add(receipt.key)
+        if dispatch is not None:
+            facts = judgement.facts if judgement and receipt.decision == "accepted" else None
+            self._settler.add(dispatch, receipt, facts)
+
+    def _dispatch(self, key: Key) -> Dispatch | None:
+        found = self._store.exists(layout.dispatch_path(*key))
+        return read_dispatch(self._store, key) if found else None
+
+    # --- submissions -----------------------------------------------------------------------------
+
+    def _window(self) -> range:
+        """Steps that are looked at in every poll: the open ones and those closed lately."""
+        slack = self._rules.max_lag - self._rules.level
+        newest = min(self._rules.steps - 1, self.state.newest_version + self._rules.max_lag)
+        return range(max(0, self.state.first_open - slack - 2), newest + 1)
+
+    def _receive_step(self, step: int) -> bool:
+        found = members(self._store, layout.submissions_dir(step), step)
+        new = sorted(key for key in found if key not in self._receipts)
+        for key in new:
+            if self._tools.trace is None:
+                self._receive(key)
+                continue
+            with self._tools.trace.span("intake", step=key[0], node=key[1], n=key[2]):
+                self._receive(key)
+        return bool(new)
+
+    def _receive(self, key: Key) -> None:
+        """Write the receipt of one submission: refused, late, or accepted group by group."""
+        dispatch, path = self._dispatch(key), layout.submission_path(*key)
+        sha256, judgement = UNREAD, Judgement("")
+        try:
+            data = self._store.get(path, FILE_LIMIT)
+        except FormatError as error:
+            judgement = Judgement(f"schema: {error.what}")
+        else:
+            sha256 = hashlib.sha256(data).hexdigest()
+        late = dispatch is not None and self.state.is_late(key[0], dispatch.policy_version)
+        if dispatch is None:
+            judgement = Judgement("dispatch: nobody announced this submission")
+        elif not late and not judgement.reason:
+            newest = newest_sealed(self._store, self.state.newest_version)
+            judgement = self._tools.judge.judge(data, dispatch, newest)
+        decision: Decision = "late" if late else "rejected" if judgement.reason else "accepted"
+        reason = "every step that it may serve is closed" if late else judgement.reason
+        groups = judgement.groups if decision == "accepted" else ()
+        receipt = Receipt(self._tools.run_id, *key, sha256, decision, reason, groups)
+        self._store.put(layout.receipt_path(*key), receipt.to_json())
+        self._take_in(receipt, dispatch, judgement)
+        self._report(receipt, judgement)
+
+    def _report(self, receipt: Receipt, judgement: Judgement) -> None:
+        if receipt.decision != "accepted":
+            logger.warning(
+                "step %d: submission %d of %s is %s: %s",
+                receipt.step,
+                receipt.n,
+                receipt.node,
+                receipt.decision,
+                receipt.reason,
+            )
+            self._tools.log(receipt.step, {f"intake/{receipt.decision}_submissions": 1})
+            return
+        counts = {f"intake/{group.status}_groups": 0 for group in receipt.groups}
+        for group in receipt.groups:
+            counts[f"intake/{group.status}_groups"] += 1
+        self._tools.log(
+            receipt.step,
+            {
+                "intake/groups": len(receipt.groups),
+                **counts,
+                "intake/equal_reward_groups": sum(map(has_equal_rewards, judgement.finished)),
+                "intake/equal_score_groups": sum(map(has_equal_scores, judgement.finished)),
+                "intake/queue": self.state.available(),
+            },
+        )
+        for finished in judgement.finished:
+            self._tools.notify("prime_group_finished", {"group": finished})
+
+    # --- steps -----------------------------------------------------------------------------------
+
+    def _close(self, closed: Closed) -> None:
+        self._store.put(layout.closed_path(closed.step), closed.to_json())
+        before = self._window().start
+        self.state.close(closed)
+        newest = self.state.newest_version
+        self._tools.log(
+            closed.step,
+            {
+                "intake/closed_groups": len(closed.groups),
+                "intake/queue": self.state.available(),
+                "intake/newest_version": newest,
+                "intake/steps_ahead": closed.step - newest,
+            },
+        )
+        if self._tools.trace is not None:
+            self._tools.trace.instant("closed", step=closed.step, newest_version=newest)
+        left = set(range(before, self._window().start)) | self._watched
+        for step in sorted(left):  # stragglers of steps that no poll looks at any more
+            self._receive_step(step)
+        self._watched = {step for step in left if self._is_open(step)}
+
+    def _is_open(self, step: int) -> bool:
+        dispatched = members(self._store, layout.dispatches_dir(step), step)
+        return any(key not in self._receipts for key in dispatched)
+
+    def _sweep_all(self) -> None:
+        """At the run's end: what arrived unseen is late, what was dispatched and never came, lost.
+
+        A dispatch that is written after this stays in flight until the intake is run once more.
+        """
+        for step in step_numbers(self._store):
+            self._receive_step(step)
+            for key in sorted(members(self._store, layout.dispatches_dir(step), step)):
+                dispatch = None if key in self._receipts else self._dispatch(key)
+                if dispatch is not None:
+                    self._settler.add(dispatch, None)
+
+
+def run(config: RunConfig) -> None:
+    """The intake process of a run: poll until the run is over.
+
+    Raises:
+        PrimeError: as `Intake.poll`; a restarted intake goes on where this one stopped.
+    """
+    from prime_core.trainer.intake_setup import open_tools
+
+    tools = open_tools(config)
+    local = tools.store.local_path(layout.RUN) is not None
+    intake = Intake(tools)
+    idle_since, said = time.time(), time.monotonic()
+    while not intake.finished:
+        if intake.poll():
+            idle_since, said = time.time(), time.monotonic()
+            continue
+        if time.monotonic() - said > SAY_EVERY_S:
+            said = time.monotonic()
+            waiting = intake.waiting_for()
+            logger.info("waiting for %s since %s", waiting, time.ctime(idle_since))
+            step = intake.state.first_open
+            tools.log(step, {"intake/waiting_for": waiting, "intake/waiting_since": idle_since})
+        time.sleep(POLL_S if local else REMOTE_POLL_S)

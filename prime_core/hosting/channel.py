@@ -26,7 +26,6 @@ class Failure:
     detail: str
     where: str | None = None
     fix: str | None = None
-    phase: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +191,10 @@ def read_failure(value: object) -> Failure:
     """An error that a host reported."""
     if not isinstance(value, dict) or value.get("kind") not in ERROR_KINDS:
         raise FormatError("the host reported an error without a kind")
-    texts = {key: value.get(key) for key in ("where", "fix", "phase")}
+    where, fix = value.get("where"), value.get("fix")
     return Failure(
         value["kind"],
         str(value.get("detail")),
-        **{key: None if text is None else str(text) for key, text in texts.items()},
+        None if where is None else str(where),
+        None if fix is None else str(fix),
     )

@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import inspect
 import platform
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
@@ -23,7 +24,6 @@ from prime_core.api.specs import API_VERSION
 from prime_core.api.types import ScoredGroup, Task, TurnState
 from prime_core.config.sections import EnvironmentChoice, PluginChoice
 from prime_core.hosting import wire
-from prime_core.hosting.residue import LOOP_THREADS
 from prime_core.hub import Hub, RunContext
 
 IDS_CHECKED = 200_000  # task ids compared at most; above it, an even sample
@@ -67,17 +67,21 @@ class HostedEnvironment:
             offline=bool(request["offline"]),
         )
         self._choice = EnvironmentChoice.model_validate(request["environment"])
+        _log_phase(f"making environment {self._choice.use}")
         made = self._hub.make("environment", self._choice, self._context)
         assert isinstance(made, Environment)
         self._environment: Any = made
+        _log_phase("making its verifier")
         self._verifier_choice, self._verifier = self._make_verifier()
         self._reward_choice: PluginChoice | None = None
         self._reward: RewardFunction | None = None
         if request["reward"] is not None:
             self._reward_choice = PluginChoice.model_validate(request["reward"])
+            _log_phase(f"making reward {self._reward_choice.use}")
             reward = self._hub.make("reward", self._reward_choice, self._context)
             assert isinstance(reward, RewardFunction)
             self._reward = reward
+        _log_phase("listing tasks")
         self._tasks: Sequence[Task] = self._environment.tasks()
         self._indices: dict[str, int] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -187,7 +191,9 @@ class HostedEnvironment:
         if self._loop is None:
             # One loop for the host's life, so that a verifier's HTTP client survives its calls.
             self._loop = asyncio.new_event_loop()
-            self._loop.set_default_executor(ThreadPoolExecutor(thread_name_prefix=LOOP_THREADS))
+        # Threads of to_thread must end with the item, so that the next one doesn't see them.
+        executor = ThreadPoolExecutor(thread_name_prefix="to_thread")
+        self._loop.set_default_executor(executor)
 
         async def wait() -> Any:
             try:
@@ -198,7 +204,10 @@ class HostedEnvironment:
                     task.cancel()
                 await asyncio.gather(*left, return_exceptions=True)
 
-        return self._loop.run_until_complete(wait())
+        try:
+            return self._loop.run_until_complete(wait())
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
 
     def _reward_group(self, item: Any) -> Any:
         assert self._reward is not None  # the pool asks only where it configured one
@@ -227,3 +236,8 @@ class HostedEnvironment:
     def _wrong(self, item: Any) -> Any:
         index, seed = item
         return wire.text(self._environment.wrong(self._tasks[index], HashRng(seed)), "wrong")
+
+
+def _log_phase(phase: str) -> None:
+    """So that the log of a host that dies or hangs at its start ends with where it was."""
+    sys.stderr.write(f"prime-core host: {phase}\n")

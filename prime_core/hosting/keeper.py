@@ -156,7 +156,7 @@ def kill_descendants() -> None:
 
 
 def descendants(ancestor: int) -> list[int]:
-    """Process ids of all descendants, from /proc."""
+    """Process ids of all living descendants, from /proc; zombies are left to their parents."""
     children: dict[int, list[int]] = {}
     for entry in os.listdir("/proc"):  # noqa: PTH208 - names only, a hundred of them, at every kill
         if not entry.isdigit():
@@ -164,10 +164,11 @@ def descendants(ancestor: int) -> list[int]:
         try:
             with open(f"/proc/{entry}/stat", "rb") as file:  # noqa: PTH123
                 # The name in parentheses may hold spaces and parentheses of its own.
-                parent = int(file.read().rpartition(b")")[2].split()[1])
-        except (OSError, IndexError, ValueError):
+                state, parent = file.read().rpartition(b")")[2].split()[:2]
+        except OSError:
             continue  # it ended while we looked
-        children.setdefault(parent, []).append(int(entry))
+        if state != b"Z":
+            children.setdefault(int(parent), []).append(int(entry))
     found: list[int] = []
     queue = [ancestor]
     while queue:

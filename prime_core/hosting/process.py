@@ -23,7 +23,7 @@ from prime_core.hosting.protocol import PROTOCOL_VERSION
 from prime_core.hosting.variables import host_variables
 
 LOG_LIMIT = 1 << 20  # bytes of a host's log before it turns over
-LOG_TAIL = 2000  # bytes shown when a host can't start
+LOG_TAIL = 12  # lines shown when a host can't start
 LAST_WORDS_S = 0.5  # how long a host whose pipe ended may take to be dead
 
 
@@ -182,22 +182,21 @@ class HostProcess:
 
     def _start_error(self, failure: Failure) -> StartError:
         tail = log_tail(self._log)
-        phase = f" while it was {failure.phase}" if failure.phase else ""
-        what = f"the environment can't start{phase} ({failure.kind}): {failure.detail}"
+        what = f"the environment can't start ({failure.kind}): {failure.detail}"
         fix = failure.fix
+        final = failure.kind in ("exception", "value", "protocol")
         if "No module named 'prime_core'" in tail or "No module named prime_core" in tail:
             what = "prime-core isn't installed in the interpreter of its hosts"
             fix = "make a fresh one: prime-core env create NAME --requirement PACKAGE"
+            final = True
         elif failure.kind == "timeout":
             fix = "raise hosting.start_limit_s, or load less when the environment is made"
         elif failure.kind == "memory":
             fix = "raise hosting.memory_mb"
-        if tail:
-            what = f"{what}\n  the end of {self._log}:\n" + "\n".join(
-                f"  | {line}" for line in tail.splitlines()
-            )
+        if not final or "Traceback" in tail:  # a misspelt parameter needs no log
+            lines = [f"  | {line}" for line in tail.splitlines()]
+            what = "\n".join([what, f"  the end of {self._log}:", *lines])
         where = f"{self._settings.where}{', ' + failure.where if failure.where else ''}"
-        final = failure.kind in ("exception", "value", "protocol") or "prime-core isn't" in what
         return StartError(
             what, kind=failure.kind, where=where, fix=fix or f"read {self._log}", final=final
         )
@@ -222,10 +221,8 @@ def log_tail(log: Path) -> str:
     """The last lines of a host's log."""
     try:
         with log.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - LOG_TAIL))
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 256 * LOG_TAIL))
             data = file.read()
     except OSError:
         return ""
-    lines = data.decode("utf-8", "replace").splitlines()
-    return "\n".join(lines[1:] if size > LOG_TAIL else lines)
+    return "\n".join(data.decode("utf-8", "replace").splitlines()[-LOG_TAIL:])

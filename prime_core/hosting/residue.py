@@ -17,7 +17,6 @@ from typing import Any
 
 from prime_core.hosting.keeper import descendants
 
-LOOP_THREADS = "prime-host"  # name prefix of the host's own worker threads
 THREAD_GRACE_S = 0.02  # a thread that is ending gets this long
 
 
@@ -86,7 +85,7 @@ class Baseline:
     def _new_thread(self) -> str | None:
         deadline = time.monotonic() + THREAD_GRACE_S
         for thread in threading.enumerate():
-            if thread.ident in self._threads or thread.name.startswith(LOOP_THREADS):
+            if thread.ident in self._threads:
                 continue
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
@@ -106,13 +105,9 @@ def _signals() -> list[signal.Signals]:
 
 
 def _children() -> frozenset[int] | None:
-    """Process ids of living children; None where there are none (one system call)."""
+    """Process ids of living descendants; None where there are no children (one system call)."""
     try:
-        while True:
-            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if ended is None:
-                break
-            os.waitpid(ended.si_pid, 0)  # a zombie that its plugin forgot
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         return None
     return frozenset(descendants(os.getpid()))

@@ -12,7 +12,7 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from prime_core.api.errors import FormatError, PluginError, PrimeError
+from prime_core.api.errors import FormatError, PrimeError
 from prime_core.hosting.protocol import PREFIX, PROTOCOL_VERSION, decode, encode
 
 if TYPE_CHECKING:
@@ -121,9 +121,16 @@ def _serve_request(
 
 
 def describe_error(error: BaseException) -> dict[str, Any]:
-    """An exception as the pool gets it; its traceback goes to the log."""
+    """An exception as the pool gets it; its traceback goes to the log.
+
+    Of our own errors only the plugin's exception behind them is logged: they say the rest.
+    """
+    from pydantic import ValidationError
+
+    behind = error.__cause__ if isinstance(error, PrimeError) else error
     try:
-        traceback.print_exception(error)
+        if behind is not None and not isinstance(behind, ValidationError):
+            traceback.print_exception(behind)
     except BaseException as failure:  # noqa: BLE001 - stderr may be closed, __str__ may raise
         printed = f"; its traceback can't be printed: {type(failure).__name__}"
     else:
@@ -131,8 +138,6 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     found: dict[str, Any] = {"kind": _kind(error)}
     if isinstance(error, PrimeError):
         found |= {"detail": error.what, "where": error.where, "fix": error.fix}
-        if isinstance(error, PluginError):
-            found["phase"] = error.phase
         return found
     try:
         text = str(error)
@@ -146,7 +151,7 @@ def describe_error(error: BaseException) -> dict[str, Any]:
 
 
 def _kind(error: BaseException) -> str:
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
         return "memory"
     if isinstance(error, FormatError):
         return "value"

@@ -99,9 +99,16 @@ class WorkQueue:
                 self._add(Job(caller, call, item, read, outcome))
             return [await outcome for outcome in outcomes]
         finally:
+            self._forget(caller)  # empty, unless this call ends early
             for outcome in outcomes:
                 if not outcome.cancel() and not outcome.cancelled():
                     outcome.exception()  # read, so that asyncio doesn't report it as forgotten
+
+    def _forget(self, caller: int) -> None:
+        self._queued -= len(self._callers.pop(caller, ()))
+        self._alone = deque(job for job in self._alone if job.caller != caller)
+        if not len(self):
+            self._arrived.clear()
 
     def _release(self, outcome: asyncio.Future[Any]) -> None:
         self._space.release()
@@ -115,18 +122,20 @@ class WorkQueue:
     def put_back(self, jobs: Sequence[Job]) -> None:
         """Queue again what a lost host had not begun."""
         for job in reversed(jobs):
-            self._add(job, first=True)
+            if not job.outcome.done():  # its caller may have been cancelled
+                self._add(job, first=True)
 
     def fail_once(self, job: Job, failure: Failure) -> bool:
         """Note a failure; True where the job waits to be tried again, False where it ended."""
         job.failures.append(failure)
-        if len(job.failures) < TRIES:
-            self._alone.append(job)
-            self._arrived.set()
-            return True
-        if not job.outcome.done():
+        if job.outcome.done():
+            return False
+        if len(job.failures) == TRIES:
             job.outcome.set_result(failure)
-        return False
+            return False
+        self._alone.append(job)
+        self._arrived.set()
+        return True
 
     async def wait(self) -> None:
         """Wait until there is work."""
@@ -146,7 +155,7 @@ class WorkQueue:
             jobs = self._take_turns(min(batch, -(-self._queued // hosts)))
         if not len(self):
             self._arrived.clear()
-        return [job for job in jobs if not job.outcome.done()]  # a caller may have been cancelled
+        return jobs
 
     def _take_turns(self, limit: int) -> list[Job]:
         call = next(iter(self._callers.values()))[0].call

@@ -17,9 +17,9 @@ from packaging.utils import canonicalize_name
 
 from prime_core.api import Json, PluginError
 from prime_core.hub.finding import duplicate
-from prime_core.hub.loader import refusal
 from prime_core.hub.probing import Answer, Request, run_probe
 from prime_core.hub.records import PluginRecord, found_problem
+from prime_core.hub.refusal import refusal
 
 if TYPE_CHECKING:
     from prime_core.hub.hub import Hub

@@ -13,8 +13,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from prime_core.api import PluginError
-from prime_core.hub.loader import refusal
 from prime_core.hub.records import PluginRecord
+from prime_core.hub.refusal import refusal
 
 if TYPE_CHECKING:
     from prime_core.hub.hub import Hub

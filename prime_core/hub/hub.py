@@ -32,10 +32,11 @@ from prime_core.hub import records as metadata
 from prime_core.hub.blocking import Block
 from prime_core.hub.finding import absent, check_version, duplicate
 from prime_core.hub.kinds import KINDS, NOTIFICATIONS, OBSERVER
-from prime_core.hub.loader import LoadedModule, Loader, describe, refusal
+from prime_core.hub.loader import LoadedModule, Loader
 from prime_core.hub.making import make
 from prime_core.hub.observers import Observers
 from prime_core.hub.records import PluginRecord, found_problem
+from prime_core.hub.refusal import describe, refusal
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

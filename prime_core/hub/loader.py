@@ -9,18 +9,16 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pluggy
-from pydantic import BaseModel
 
-from prime_core.api import API_VERSION, PluginError, Spec, hookspecs
-from prime_core.hub.kinds import KINDS, NOTIFICATIONS, OBSERVER
+from prime_core.api import PluginError, Spec, hookspecs
+from prime_core.hub.declaration import check_spec, hold_to_declaration
+from prime_core.hub.kinds import KINDS, NOTIFICATIONS
 from prime_core.hub.records import PluginRecord
-
-DOCTOR = "run `prime-core plugins doctor` for the state of every plugin"
+from prime_core.hub.refusal import DOCTOR, describe, one_line, refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +112,7 @@ class Loader:
             if unknown:
                 raise refusal(record, "registered", *_misspelt(record, unknown[0])) from error
             raise refusal(
-                record, "registered", _one_line(str(error)), fix=_arguments_fix(str(error))
+                record, "registered", one_line(str(error)), fix=_arguments_fix(str(error))
             ) from error
         except Exception as error:  # a module attribute may raise when pluggy looks at it
             raise refusal(
@@ -153,9 +151,9 @@ class Loader:
                         )
                     specs[key] = spec
         notifications = tuple(hook for hook in NOTIFICATIONS if hook in implemented)
-        _hold_to_declaration(record, set(specs), bool(notifications), declared)
+        hold_to_declaration(record, set(specs), bool(notifications), declared)
         for key, spec in specs.items():
-            _check_spec(record, f"{key[0]}.{key[1]}", spec)
+            check_spec(record, f"{key[0]}.{key[1]}", spec)
         return LoadedModule(record.module, plugin_name, specs, notifications)
 
     def _answers(
@@ -188,34 +186,6 @@ class Loader:
         return specs
 
 
-def refusal(record: PluginRecord, phase: str, what: str, fix: str | None = None) -> PluginError:
-    """The error of one plugin; without a fix of its own it points at the doctor."""
-    return PluginError(
-        what,
-        plugin=record.label,
-        distribution=f"{record.distribution} {record.version}".strip(),
-        phase=phase,
-        fix=fix or DOCTOR,
-    )
-
-
-def describe(error: BaseException) -> str:
-    """Type, message (cut at 1,000 characters) and place of the innermost frame, on one line."""
-    text = _one_line(str(error))[:1000]
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith("<frozen")
-        and frame.filename not in (__file__, importlib.__file__)
-    ]
-    place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{': ' + text if text else ''}{place}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _import_fix(record: PluginRecord, error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
         if f"{record.module}.".startswith(f"{error.name}."):
@@ -240,65 +210,3 @@ def _arguments_fix(text: str) -> str:
             signature = inspect.signature(getattr(hookspecs, hook))
             return f"take arguments of {hook}{signature}, by name; it may take fewer"
     return DOCTOR
-
-
-def _hold_to_declaration(
-    record: PluginRecord,
-    registered: set[tuple[str, str]],
-    observes: bool,
-    declared: Sequence[PluginRecord],
-) -> None:
-    """What a module registers equals the names its distribution declared for it."""
-    wanted = {(each.kind, each.name) for each in declared if each.kind != OBSERVER}
-    observers = [each.label for each in declared if each.kind == OBSERVER]
-    problems = []
-    extra, absent = sorted(registered - wanted), sorted(wanted - registered)
-    if extra:
-        names = ", ".join(f"{kind}.{name}" for kind, name in extra)
-        problems.append(f"registers {names}, which its entry points don't declare")
-    if absent:
-        names = ", ".join(f"{kind}.{name}" for kind, name in absent)
-        problems.append(f"declares {names}, which it doesn't register")
-    if observes and not observers:
-        problems.append("implements notification hooks, but no entry point declares observer.NAME")
-    if observers and not observes:
-        problems.append(f"declares {observers[0]}, but implements no notification hook")
-    if len(observers) > 1:
-        problems.append(f"declares {' and '.join(observers)}; a module is one observer")
-    if problems:
-        raise refusal(
-            record,
-            "registered",
-            f"{record.module} {'; it '.join(problems)}",
-            fix=(
-                f"make the entry points of {record.distribution} and what the hooks return agree, "
-                f"then reinstall it (entry points are read at installation)"
-            ),
-        )
-
-
-def _check_spec(record: PluginRecord, label: str, spec: Spec) -> None:
-    """The spec is of this API, and its parameters refuse unknown keys."""
-    if spec.api != API_VERSION:
-        raise refusal(
-            record,
-            "registered",
-            f"{label} is written for plugin API {spec.api!r}, this prime-core has {API_VERSION!r}",
-            fix=f"install a version of {record.distribution} for API {API_VERSION}",
-        )
-    if not (inspect.isclass(spec.params) and issubclass(spec.params, BaseModel)):
-        raise refusal(
-            record,
-            "registered",
-            f"params of {label} is {spec.params!r}, not a pydantic model",
-            fix="derive it from prime_core.api.Params",
-        )
-    if spec.params.model_config.get("extra") != "forbid":
-        raise refusal(
-            record,
-            "registered",
-            f"{spec.params.__name__} of {label} lets unknown parameters pass",
-            fix="derive it from prime_core.api.Params, which refuses them",
-        )
-    if not callable(spec.factory):
-        raise refusal(record, "registered", f"factory of {label} can't be called")

@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from prime_core.api import Context, PrimeError, Spec
 from prime_core.hub.kinds import KINDS, members, missing_members
-from prime_core.hub.loader import describe, refusal
 from prime_core.hub.records import PluginRecord
+from prime_core.hub.refusal import describe, refusal
 
 
 def make(record: PluginRecord, spec: Spec, params: BaseModel, context: Context) -> object:

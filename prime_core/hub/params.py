@@ -15,8 +15,8 @@ from pydantic import BaseModel
 from prime_core.config import fields, secrets
 from prime_core.config.fields import FieldDoc
 from prime_core.config.params import check_params
-from prime_core.hub.loader import describe, refusal
 from prime_core.hub.records import PluginRecord
+from prime_core.hub.refusal import describe, refusal
 
 
 def parameters(model: type[BaseModel]) -> list[FieldDoc]:

@@ -79,7 +79,7 @@ def _records_of(distribution: importlib.metadata.Distribution) -> list[PluginRec
     location = str(distribution.locate_file(""))
     try:
         entry_points = [entry for entry in distribution.entry_points if entry.group == GROUP]
-    except ValueError:  # importlib.metadata's answer to an entry_points.txt it can't split
+    except (TypeError, ValueError):  # importlib.metadata on a line without "="
         entry_points = [importlib.metadata.EntryPoint(UNREADABLE, "", GROUP)]
     if not entry_points:
         return []

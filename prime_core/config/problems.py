@@ -76,6 +76,8 @@ def _words(
     shown = "" if secret else f", not {_shown(item['input'])}"
     if kind == "extra_forbidden":
         return unknown_key(model, loc, path)
+    if kind == "missing" and isinstance(path[-1], int):
+        return f"{dotted(path[:-1])} is too short", _expected(model, loc)
     if kind == "missing":
         return f"{name} is missing", f"add {dotted(path[-1:])} = ...: {_help(model, loc)}"
     if kind == "value_error":
@@ -126,16 +128,23 @@ def _choices(item: Any) -> list[str]:
     return [part.strip(" '") for part in item["ctx"]["expected"].replace(" or ", ",").split(",")]
 
 
-def _help(model: type[BaseModel], loc: KeyPath) -> str:
+def _field(model: type[BaseModel], loc: KeyPath) -> fields.FieldDoc | None:
+    """The field at a place; for an element of an array, the array."""
+    while loc and isinstance(loc[-1], int):
+        loc = loc[:-1]
     info = fields.info_at(model, loc)
-    return info.description if info and info.description else f"see {model.__name__}"
+    return fields.describe(str(loc[-1]), info) if info is not None else None
+
+
+def _help(model: type[BaseModel], loc: KeyPath) -> str:
+    doc = _field(model, loc)
+    return doc.help if doc is not None and doc.help else f"see {model.__name__}"
 
 
 def _expected(model: type[BaseModel], loc: KeyPath) -> str:
-    info = fields.info_at(model, loc)
-    if info is None:
+    doc = _field(model, loc)
+    if doc is None:
         return "change it to a value that the message allows"
-    doc = fields.describe(str(loc[-1]), info)
     return f"use {doc.type} (default {doc.default}): {doc.help}"
 
 

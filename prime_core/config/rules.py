@@ -72,11 +72,12 @@ def _packing(config: RunConfig) -> Iterator[Clash]:
     engine = config.engine
     limit = engine.token_limit(engine.node_class)
     needed = engine.max_prompt_tokens + limit
+    of_class = ("engine", "classes", engine.node_class, "max_tokens")
     if config.trainer.pack_tokens < needed:
         yield Clash(
             (
                 ("trainer", "pack_tokens"),
-                ("engine", "max_tokens"),
+                of_class if engine.node_class in engine.classes else ("engine", "max_tokens"),
                 ("engine", "max_prompt_tokens"),
             ),
             f"pack_tokens {config.trainer.pack_tokens} can't hold the longest rollout: "

@@ -9,6 +9,7 @@ import pytest
 from prime_env_arithmetic import ArithmeticParams, make
 
 from prime_core.api import Environment
+from prime_core.testing.context import OfflineContext
 from prime_core.testing.contract import EnvironmentContract
 
 PARAMS = {
@@ -19,14 +20,8 @@ PARAMS = {
 }
 
 
-class NoContext:
-    cache_dir = Path("unused")
-    run_dir = None
-    offline = True
-
-
 class TestArithmetic(EnvironmentContract):
     @pytest.fixture(params=list(PARAMS))
     def make_environment(self, request: pytest.FixtureRequest) -> Callable[[], Environment]:
         params = ArithmeticParams.model_validate(PARAMS[request.param])
-        return lambda: make(params, NoContext())
+        return lambda: make(params, OfflineContext(Path("unused")))

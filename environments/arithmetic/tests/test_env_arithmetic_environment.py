@@ -21,14 +21,9 @@ from prime_core.api import (
     Reply,
     TurnState,
 )
+from prime_core.testing.context import OfflineContext
 
 KINDS = ("addition", "subtraction", "multiplication", "chain", "comparison", "retry")
-
-
-class NoContext:
-    cache_dir = Path("unused")
-    run_dir = None
-    offline = True
 
 
 class PythonRng:
@@ -48,7 +43,9 @@ class PythonRng:
 
 
 def environment(**params: object) -> ArithmeticEnvironment:
-    return make(ArithmeticParams.model_validate({"limit": 50, **params}), NoContext())
+    return make(
+        ArithmeticParams.model_validate({"limit": 50, **params}), OfflineContext(Path("unused"))
+    )
 
 
 def test_the_demo_prompt_and_answer_are_exactly_these() -> None:

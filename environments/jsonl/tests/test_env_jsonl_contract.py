@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,10 @@ import pytest
 from prime_env_jsonl import JsonlParams, make
 
 from prime_core.api import Completion, Environment, Score, Task, Verifier
+from prime_core.testing.context import OfflineContext
 from prime_core.testing.contract import EnvironmentContract
 
 SHARED = Path(os.environ.get("PRIME_SHARED", Path(__file__).parents[4] / "shared"))
-
-
-@dataclass
-class LocalContext:
-    cache_dir: Path
-    run_dir: Path | None = None
-    offline: bool = True
 
 
 class AfterMarker:
@@ -63,7 +56,7 @@ class TestOwnRows(JsonlContract):
             prompt_suffix="Answer after ####.",
             licence="CC0-1.0",
         )
-        return lambda: make(params, LocalContext(tmp_path))
+        return lambda: make(params, OfflineContext(tmp_path))
 
 
 class TestGsm8k(JsonlContract):
@@ -83,4 +76,4 @@ class TestGsm8k(JsonlContract):
                 "licence": "MIT",
             }
         )
-        return lambda: make(params, LocalContext(tmp_path))
+        return lambda: make(params, OfflineContext(tmp_path))

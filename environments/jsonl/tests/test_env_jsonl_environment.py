@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,9 @@ from prime_env_jsonl import JsonlEnvironment, JsonlParams, make, prime_environme
 from pydantic import ValidationError
 
 from prime_core.api import DatasetError, Instruction, Message
+from prime_core.testing.context import OfflineContext
 
 SHARED = Path(os.environ.get("PRIME_SHARED", Path(__file__).parents[4] / "shared"))
-
-
-@dataclass
-class LocalContext:
-    cache_dir: Path
-    run_dir: Path | None = None
-    offline: bool = True
 
 
 class FixedRng:
@@ -49,7 +42,7 @@ def environment(
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     given = JsonlParams.model_validate({"url": str(path), **params})
-    return make(given, LocalContext(tmp_path / "cache"))
+    return make(given, OfflineContext(tmp_path))
 
 
 def test_tasks_keep_the_order_of_the_file_and_the_filter_of_types(tmp_path: Path) -> None:
@@ -162,7 +155,7 @@ def test_svamp_loads_through_its_documented_mapping(tmp_path: Path) -> None:
             "prompt_suffix": "Give the final number after ####.",
         }
     )
-    made = make(params, LocalContext(tmp_path))
+    made = make(params, OfflineContext(tmp_path))
     assert len(made.tasks()) == 1000
     task = made.tasks()[0]
     assert (task.id, task.gold, task.task_type) == ("chal-777", "145", "Common-Division")
@@ -183,7 +176,7 @@ def test_gsm8k_loads_through_its_documented_mapping(name: str, rows: int, tmp_pa
             },
         }
     )
-    made = make(params, LocalContext(tmp_path))
+    made = make(params, OfflineContext(tmp_path))
     assert len(made.tasks()) == rows
     assert all(
         task.gold and task.gold.replace(",", "").lstrip("-").replace(".", "").isdigit()

@@ -18,12 +18,7 @@ from prime_core.api import (
     ScoredRollout,
     Task,
 )
-
-
-class NoContext:
-    cache_dir = Path("unused")
-    run_dir = None
-    offline = True
+from prime_core.testing.context import OfflineContext
 
 
 def group(*rows: tuple[float, float]) -> RewardedGroup:
@@ -35,7 +30,7 @@ def group(*rows: tuple[float, float]) -> RewardedGroup:
 
 def decide(made: RewardedGroup, by: str = "total") -> Decision:
     params = NonzeroSignalParams.model_validate({"by": by})
-    return make_nonzero_signal(params, NoContext()).keep_group(made)
+    return make_nonzero_signal(params, OfflineContext(Path("unused"))).keep_group(made)
 
 
 def test_equal_totals_are_dropped_and_different_ones_kept() -> None:

@@ -10,16 +10,13 @@ from prime_data_filters.pass_rate_band import PassRateBand, make_pass_rate_band
 from pydantic import ValidationError
 
 from prime_core.api import DatasetError, Task, TaskProfile
-
-
-class NoContext:
-    cache_dir = Path("unused")
-    run_dir = None
-    offline = True
+from prime_core.testing.context import OfflineContext
 
 
 def band(**params: object) -> PassRateBand:
-    return make_pass_rate_band(PassRateBandParams.model_validate(params), NoContext())
+    return make_pass_rate_band(
+        PassRateBandParams.model_validate(params), OfflineContext(Path("unused"))
+    )
 
 
 def kept(made: PassRateBand, attempts: int = 8) -> list[int]:

@@ -9,13 +9,8 @@ import pytest
 from prime_length_budgets import DiscreteParams, make_discrete
 
 from prime_core.api import LengthBudget
+from prime_core.testing.context import OfflineContext
 from prime_core.testing.contract import LengthBudgetContract
-
-
-class NoContext:
-    cache_dir = Path("unused")
-    run_dir = None
-    offline = True
 
 
 class TestDiscrete(LengthBudgetContract):
@@ -24,7 +19,7 @@ class TestDiscrete(LengthBudgetContract):
         params = DiscreteParams(
             targets=(1000, 2000, 4000), weights=(3, 2, 1), classes={"small": (1000,)}
         )
-        return lambda: make_discrete(params, NoContext())
+        return lambda: make_discrete(params, OfflineContext(Path("unused")))
 
     @pytest.fixture
     def node_classes(self) -> Sequence[str]:

@@ -10,14 +10,9 @@ from prime_length_budgets import DiscreteBudget, DiscreteParams, make_discrete
 from pydantic import ValidationError
 
 from prime_core.api import Instruction, Task
+from prime_core.testing.context import OfflineContext
 
 TASK = Task("1", ())
-
-
-class NoContext:
-    cache_dir = Path("unused")
-    run_dir = None
-    offline = True
 
 
 class CountingRng:
@@ -38,7 +33,7 @@ class CountingRng:
 
 
 def discrete(**params: object) -> DiscreteBudget:
-    return make_discrete(DiscreteParams.model_validate(params), NoContext())
+    return make_discrete(DiscreteParams.model_validate(params), OfflineContext(Path("unused")))
 
 
 def draws(budget: DiscreteBudget, count: int, node_class: str = "default") -> Counter[int]:

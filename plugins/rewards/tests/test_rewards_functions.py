@@ -9,12 +9,7 @@ from prime_rewards import TaskMinusLengthParams, TaskReward, make_task_minus_len
 from pydantic import ValidationError
 
 from prime_core.api import Completion, Score, ScoredGroup, ScoredRollout, Task
-
-
-class NoContext:
-    cache_dir = Path("unused")
-    run_dir = None
-    offline = True
+from prime_core.testing.context import OfflineContext
 
 
 def group(*rollouts: tuple[float, int], budget: int | None = None) -> ScoredGroup:
@@ -37,7 +32,7 @@ def test_task_is_the_score_alone() -> None:
 
 
 def test_length_costs_alpha_per_token_off_the_target_on_both_sides() -> None:
-    reward = make_task_minus_length(TaskMinusLengthParams(), NoContext())
+    reward = make_task_minus_length(TaskMinusLengthParams(), OfflineContext(Path("unused")))
     short, long, exact = reward.reward(group((1.0, 900), (1.0, 1100), (0.0, 1000), budget=1000))
     assert short.total == long.total == 1.0 - 0.0003 * 100
     assert short.parts == {"task": 1.0, "length": -0.0003 * 100}
@@ -45,13 +40,15 @@ def test_length_costs_alpha_per_token_off_the_target_on_both_sides() -> None:
 
 
 def test_parts_add_up_to_the_total() -> None:
-    reward = make_task_minus_length(TaskMinusLengthParams(alpha=0.01), NoContext())
+    reward = make_task_minus_length(
+        TaskMinusLengthParams(alpha=0.01), OfflineContext(Path("unused"))
+    )
     for one in reward.reward(group((0.5, 3), (1.0, 70), budget=20)):
         assert one.total == sum(one.parts.values())
 
 
 def test_without_a_budget_only_the_task_counts() -> None:
-    reward = make_task_minus_length(TaskMinusLengthParams(), NoContext())
+    reward = make_task_minus_length(TaskMinusLengthParams(), OfflineContext(Path("unused")))
     assert reward.reward(group((1.0, 5000)))[0].parts == {"task": 1.0}
 
 

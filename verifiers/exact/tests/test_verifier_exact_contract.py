@@ -9,15 +9,10 @@ import pytest
 from prime_verifier_exact import ExactParams, make
 
 from prime_core.api import Message, Task, Verifier
+from prime_core.testing.context import OfflineContext
 from prime_core.testing.contract import VerifierContract
 
 Case = tuple[Task, str]
-
-
-class NoContext:
-    cache_dir = Path("unused")
-    run_dir = None
-    offline = True
 
 
 def task(gold: str) -> Task:
@@ -27,7 +22,7 @@ def task(gold: str) -> Task:
 class TestNumber(VerifierContract):
     @pytest.fixture(params=[False, True], ids=["marker", "last_number"])
     def make_verifier(self, request: pytest.FixtureRequest) -> Callable[[], Verifier]:
-        return lambda: make(ExactParams(last_number=request.param), NoContext())
+        return lambda: make(ExactParams(last_number=request.param), OfflineContext(Path("unused")))
 
     @pytest.fixture
     def solved(self) -> Sequence[Case]:
@@ -45,7 +40,7 @@ class TestNumber(VerifierContract):
 class TestText(VerifierContract):
     @pytest.fixture
     def make_verifier(self) -> Callable[[], Verifier]:
-        return lambda: make(ExactParams(mode="text"), NoContext())
+        return lambda: make(ExactParams(mode="text"), OfflineContext(Path("unused")))
 
     @pytest.fixture
     def solved(self) -> Sequence[Case]:

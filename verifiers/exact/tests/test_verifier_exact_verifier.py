@@ -11,16 +11,11 @@ from prime_verifier_exact import ExactParams, make
 from pydantic import ValidationError
 
 from prime_core.api import Completion, Score, Task
-
-
-class NoContext:
-    cache_dir = Path("unused")
-    run_dir = None
-    offline = True
+from prime_core.testing.context import OfflineContext
 
 
 def verdict(text: str, gold: str | None = "42", **params: object) -> tuple[str, float | None]:
-    verifier = make(ExactParams.model_validate(params), NoContext())
+    verifier = make(ExactParams.model_validate(params), OfflineContext(Path("unused")))
     score = verifier.verify(Task("1", (), gold), Completion(text))
     assert isinstance(score, Score)
     return score.status, score.value

@@ -57,6 +57,7 @@ def build_tokenizer(
         tokenizer_object=backend,
         eos_token=END,
         pad_token=END if pad_is_eos else PAD,
+        unk_token=END,  # a Qwen2 tokenizer without one adds its own, beyond the embedding
         clean_up_tokenization_spaces=False,
     )
     tokenizer.chat_template = chat_template

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,8 @@ def test_a_seed_fixes_a_tiny_model(tmp_path: Path) -> None:
 def test_a_tiny_tokenizer_keeps_every_character(model_dirs: dict[str, Path]) -> None:
     for directory in model_dirs.values():
         tokenizer = load_tokenizer(directory)
+        settings = json.loads((directory / "config.json").read_text())
+        assert len(tokenizer) == settings["vocab_size"]
         text = "what is 12+3 = ?\n no.\n\n ok"
         ids = tokenizer.encode(text, add_special_tokens=False)
         assert len(ids) == len(text)

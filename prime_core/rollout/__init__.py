@@ -1,0 +1,1 @@
+"""The worker: from an assignment to a submission."""

@@ -1,0 +1,253 @@
+"""Everything a worker works with, opened once: store, keys, engine, hosts, planner.
+
+Called by `worker.run`; what is opened is closed by the caller's exit stack. A run directory that
+isn't prepared, or an engine other than the prepared one, is refused here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prime_core.api.errors import RunError
+from prime_core.assignment import EnvironmentShare
+from prime_core.rollout.plan import Planner
+from prime_core.rollout.produce import Producer
+from prime_core.rollout.seek import Seeker
+from prime_core.rollout.submit import complete_statement, submit
+from prime_core.signing import Signer
+from prime_core.store import layout
+from prime_core.store.counter import StepRules, Work
+from prime_core.store.metrics import MetricsLog
+from prime_core.store.objects import ObjectStore, open_store
+from prime_core.store.policy import drop_cached, fetch_policy
+from prime_core.store.records import Dispatch, Lock, TaskList
+from prime_core.store.submission import RolloutRow, SubmissionMeta
+from prime_core.store.trace import Trace
+from prime_core.store.view import StoreView
+
+if TYPE_CHECKING:
+    from prime_core.api import InferenceEngine, LengthBudget, PolicyFiles
+    from prime_core.config.sections import RunConfig
+    from prime_core.hosting.pool import HostPool
+
+TRAINER_KEY = "trainer.key"
+
+
+@dataclass(slots=True)
+class Equipment:
+    """A worker's tools, and the small acts that need several of them."""
+
+    config: RunConfig
+    node: str
+    store: ObjectStore
+    view: StoreView
+    meta: SubmissionMeta
+    signer: Signer
+    trainer_address: str
+    engine: InferenceEngine
+    pools: Mapping[str, HostPool]
+    producer: Producer
+    seeker: Seeker
+    metrics: MetricsLog
+    trace: Trace
+    _parameters: int = 0
+
+    @property
+    def policy_cache(self) -> Path:
+        """Where fetched policies lie."""
+        return self.config.run.dir / "cache" / self.node
+
+    def fetch(self, version: int) -> PolicyFiles:
+        """A sealed version on local disk, every byte checked."""
+        return fetch_policy(
+            self.store,
+            version,
+            self.config.run.dir / layout.MODEL,
+            self.policy_cache,
+            signer_address=self.trainer_address,
+        )
+
+    def drop_policies(self, keep: Collection[int]) -> None:
+        """Remove fetched versions that aren't among `keep`."""
+        drop_cached(self.policy_cache, keep)
+
+    def dispatch(self, work: Work, digest: bytes) -> Dispatch:
+        """Write down what is about to be generated, before the first token."""
+        dispatch = Dispatch(
+            run_id=self.meta.run_id,
+            step=work.step,
+            node=self.node,
+            n=self.seeker.next_index(work.step),
+            policy_version=work.version,
+            policy_digest=digest.hex(),
+            groups=self.config.engine.groups_per_submission,
+            group_size=self.config.trainer.group_size,
+            node_class=self.config.engine.node_class,
+        )
+        self.store.put(layout.dispatch_path(*dispatch.key), dispatch.to_json())
+        return dispatch
+
+    def submit(self, dispatch: Dispatch, rows: Sequence[RolloutRow]) -> int:
+        """Write the submission and its signed statement; returns the file's bytes."""
+        return submit(self.store, dispatch, rows, self.meta, self.signer)
+
+    def complete_statements(self) -> None:
+        """Add the statements that a killed predecessor left out."""
+        self.view.refresh()
+        for key, dispatch in sorted(self.view.dispatches.items()):
+            if dispatch.node == self.node and key in self.view.submissions:
+                complete_statement(self.store, dispatch, self.signer)
+
+    def parameters(self, policy: PolicyFiles) -> int:
+        """Parameters of the model, the same for every version."""
+        if not self._parameters:
+            from prime_core.engines.strict_load import parameter_count
+
+            self._parameters = parameter_count(policy.weights)
+        return self._parameters
+
+    def host_metrics(self) -> dict[str, float]:
+        """Metrics of the environment hosts, `host/<label>/<name>`."""
+        return {
+            f"host/{label}/{name}": value
+            for label, pool in self.pools.items()
+            for name, value in pool.metrics().items()
+        }
+
+
+async def equip(config: RunConfig, node: str, stack: AsyncExitStack) -> Equipment:
+    """Open everything; `stack` closes it.
+
+    Raises:
+        RunError: the run isn't prepared, or was prepared with another engine.
+        PrimeError: the engine or an environment can't start.
+    """
+    from prime_core.engines import open_engine
+    from prime_core.hub import Hub, RunContext
+
+    run_dir = config.run.dir
+    store = open_store(config)
+    lock = _read_lock(store, run_dir)
+    hub = Hub.discover(block=config.plugins.block)
+    context = RunContext.from_environment(run_dir)
+    metrics, trace = MetricsLog(run_dir, node), Trace(run_dir, node)
+    stack.callback(metrics.close)
+    stack.callback(trace.close)
+    engine = open_engine(config, hub, context)
+    stack.callback(engine.close)
+    _check_engine(engine.capabilities.fingerprint, lock)
+    pools = await _open_pools(config, context.cache_dir, stack)
+    lists = {label: _read_tasks(store, label) for label in pools}
+    budget = None
+    if config.length_budget is not None:
+        budget = hub.make("length_budget", config.length_budget, context)
+    producer = _make_producer(config, engine, pools, lists, budget, trace)
+    rules = StepRules.from_config(config)
+    view = StoreView(store, rules)
+    return Equipment(
+        config=config,
+        node=node,
+        store=store,
+        view=view,
+        meta=SubmissionMeta(lock.run_id, lock.digest, lock.engine_fingerprint),
+        signer=_own_key(run_dir / layout.KEYS / f"{node}.key"),
+        trainer_address=Signer.load(run_dir / layout.KEYS / TRAINER_KEY).address,
+        engine=engine,
+        pools=pools,
+        producer=producer,
+        seeker=Seeker(view, rules, node, metrics, trace),
+        metrics=metrics,
+        trace=trace,
+    )
+
+
+def _make_producer(
+    config: RunConfig,
+    engine: InferenceEngine,
+    pools: Mapping[str, HostPool],
+    lists: Mapping[str, TaskList],
+    budget: LengthBudget | None,
+    trace: Trace,
+) -> Producer:
+    from prime_core.engines.chat import ChatFormat
+    from prime_core.engines.model_files import load_tokenizer
+    from prime_core.engines.turns import Player
+
+    settings = config.engine
+    limit = settings.token_limit(settings.node_class)
+    model_dir = config.run.dir / layout.MODEL
+    chat = ChatFormat(load_tokenizer(model_dir, config.model.chat_template))
+    planner = Planner(
+        pools=pools,
+        task_lists=lists,
+        chat=chat,
+        budget=budget,
+        node_class=settings.node_class,
+        max_prompt_tokens=settings.max_prompt_tokens,
+    )
+    player = Player(
+        engine=engine,
+        chat=chat,
+        answering={label: pool for label, pool in pools.items() if pool.description.multi_turn},
+        temperature=settings.temperature,
+        max_tokens=limit,
+        max_total_tokens=settings.max_prompt_tokens + limit,
+        max_turns=settings.max_turns,
+    )
+    shares = [
+        EnvironmentShare(each.label, each.weight, len(lists[each.label].indices))
+        for each in config.environments
+    ]
+    return Producer(shares, planner, player, pools, trace)
+
+
+def _read_lock(store: ObjectStore, run_dir: Path) -> Lock:
+    if not store.exists(layout.LOCK):
+        raise RunError(
+            "the run isn't prepared: it has no lock.json",
+            where=str(run_dir),
+            fix="start it with `prime-core train`",
+        )
+    return Lock.from_json(store.get(layout.LOCK), where=layout.LOCK)
+
+
+def _check_engine(fingerprint: str, lock: Lock) -> None:
+    if fingerprint != lock.engine_fingerprint:
+        raise RunError(
+            f"this engine is {fingerprint}, the run was prepared with {lock.engine_fingerprint}",
+            where=layout.LOCK,
+            fix="install the versions that lock.json names, or start a new run",
+        )
+
+
+async def _open_pools(
+    config: RunConfig, cache_dir: Path, stack: AsyncExitStack
+) -> dict[str, HostPool]:
+    from prime_core.hosting.pool import HostPool
+
+    pools: dict[str, HostPool] = {}
+    for environment in config.environments:
+        pool = await HostPool.open(
+            environment,
+            config.reward,
+            config.hosting,
+            cache_dir=cache_dir,
+            run_dir=config.run.dir,
+            block=config.plugins.block,
+        )
+        stack.push_async_callback(pool.close)
+        pools[environment.label] = pool
+    return pools
+
+
+def _read_tasks(store: ObjectStore, label: str) -> TaskList:
+    path = layout.tasks_path(label)
+    return TaskList.from_json(store.get(path), where=path)
+
+
+def _own_key(path: Path) -> Signer:
+    return Signer.load(path) if path.exists() else Signer.create(path)

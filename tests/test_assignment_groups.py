@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prime_core.api.errors import FormatError
@@ -117,6 +117,7 @@ def test_more_groups_or_samples_leave_the_others_as_they_are() -> None:
         assert short.seeds == long.seeds[:4]
 
 
+@settings(deadline=None)
 @given(st.integers(0, 50), st.integers(0, 20), st.sampled_from(PURPOSES))
 def test_a_plugin_that_draws_more_changes_nothing_else(
     draws: int, group: int, purpose: str
@@ -148,6 +149,7 @@ def test_the_tiniest_weight_keeps_a_chance() -> None:
     assert scaled_weights([1e-300, 5.0]) == [1, 2**32]
 
 
+@settings(deadline=None)
 @given(
     st.integers(0, 10**15),
     st.from_regex(r"[a-z0-9-]{1,64}", fullmatch=True),

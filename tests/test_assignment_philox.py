@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prime_core.assignment import SeededRng
@@ -30,6 +30,7 @@ def test_philox4x32_gives_the_published_words(case: dict[str, list[str]]) -> Non
     assert [int(word[0]) for word in words] == [int(w, 16) for w in case["words"]]
 
 
+@settings(deadline=None)
 @given(st.tuples(U64, U64), st.tuples(U64, U64, U64))
 def test_raw_words_are_those_of_numpy(key: tuple[int, int], rest: tuple[int, int, int]) -> None:
     rng = SeededRng(key, (0, *rest))
@@ -39,6 +40,7 @@ def test_raw_words_are_those_of_numpy(key: tuple[int, int], rest: tuple[int, int
     assert [rng.word() for _ in range(11)] == theirs.tolist()
 
 
+@settings(deadline=None)
 @given(U64, st.integers(1, 2**64))
 def test_below_stays_below(seed: int, n: int) -> None:
     rng = SeededRng((seed, 0), (0, 0, 0, 0))

@@ -78,6 +78,7 @@ def test_signatures_are_those_of_eth_account_in_both_directions(
     assert mine.lower() == signer.address
 
 
+@settings(deadline=None)
 @given(PAYLOADS)
 def test_messages_verify_and_read_back(payload: dict[str, Any]) -> None:
     message = sign_message(SIGNER, payload)
@@ -87,6 +88,7 @@ def test_messages_verify_and_read_back(payload: dict[str, Any]) -> None:
     assert (read.payload, read.signer) == (payload, SIGNER.address)
 
 
+@settings(deadline=None)
 @given(PAYLOADS)
 def test_key_order_does_not_matter(payload: dict[str, Any]) -> None:
     assert canonical(dict(reversed(payload.items()))) == canonical(payload)
@@ -153,6 +155,7 @@ def test_any_flipped_bit_of_a_signed_file_is_found(place: int, bit: int) -> None
         read_signed(bytes(data), SIGNER.address)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_reading_junk_raises_nothing_but_our_errors(data: bytes) -> None:
     with pytest.raises((FormatError, IntegrityError)):

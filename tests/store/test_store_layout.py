@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prime_core.api.errors import FormatError, StoreError
@@ -29,6 +29,7 @@ def test_paths_are_the_documented_ones() -> None:
     assert layout.checkpoint_dir(4) == "checkpoints/000004"
 
 
+@settings(deadline=None)
 @given(NODES, st.integers(0, 10**12), st.sampled_from([".json", ".parquet", ".sig.json"]))
 def test_member_names_parse_back(node: str, n: int, suffix: str) -> None:
     name = layout.submission_path(0, node, n).rsplit("/", 1)[1].removesuffix(".parquet") + suffix

@@ -56,11 +56,11 @@ class Following:
             self._take_wait(process, record)
             return None
         self.latest[process] = record
-        if process == "trainer" and "reward/mean" in record:
+        if process == "trainer" and "loss/mean" in record:
             self.step = max(self.step, int(record["step"]) + 1)
             self._trained.append(record)
             return record
-        if process.startswith("worker") and "generate/tokens" in record:
+        if process.startswith("worker") and "completion_tokens" in record:
             self._generated.append(record)
         return None
 
@@ -86,7 +86,7 @@ class Following:
         if len(self._generated) < 2:
             return None
         span = float(self._generated[-1]["time"]) - float(self._generated[0]["time"])
-        tokens = sum(int(r["generate/tokens"]) for r in list(self._generated)[1:])
+        tokens = sum(int(r["completion_tokens"]) for r in list(self._generated)[1:])
         return tokens / span if span > 0 else None
 
     def waiting(self, *, longer_than_s: float = 0.0) -> list[str]:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from prime_core.config.locate import KeyPath
 from prime_core.config.params import PluginReport
@@ -41,19 +41,33 @@ def check_hosted(
         }
         for path, each in chosen
     ]
-    # a child that hosts other people's code may print anything: the answer goes to a file
+    # a child that imports other people's code may print anything, or leave processes behind that
+    # hold its pipes open: so there are no pipes, and the answer goes to a file
     with tempfile.TemporaryDirectory(prefix="prime-core-check-") as directory:
         question, answer = Path(directory, "question.json"), Path(directory, "answer.json")
         question.write_text(json.dumps({"block": list(block), "plugins": asked}, default=str))
         command = [sys.executable, "-m", __name__, str(question), str(answer)]
-        try:
-            done = subprocess.run(command, capture_output=True, timeout=TIME_LIMIT_S, check=False)
-        except subprocess.TimeoutExpired:
-            return _failed(chosen, f"didn't finish within {TIME_LIMIT_S:.0f} s")
-        if not answer.is_file():
-            last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-            return _failed(chosen, f"ended with status {done.returncode}: {' '.join(last)}")
+        with Path(directory, "stderr").open("w+b") as stderr:
+            try:
+                done = subprocess.run(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=stderr,
+                    timeout=TIME_LIMIT_S,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                return _failed(chosen, f"didn't finish within {TIME_LIMIT_S:.0f} s")
+            if not answer.is_file():
+                return _failed(chosen, f"ended with status {done.returncode}{_last_line(stderr)}")
         return [_report(item) for item in json.loads(answer.read_bytes())]
+
+
+def _last_line(stream: BinaryIO) -> str:
+    stream.seek(0)
+    lines = stream.read().decode(errors="replace").strip().splitlines()
+    return f": {lines[-1].strip()}" if lines else ""
 
 
 def _failed(chosen: Sequence[tuple[KeyPath, Selection]], how: str) -> list[PluginReport]:
@@ -86,18 +100,17 @@ def main(question: Path, answer: Path) -> None:
         )
         for each in asked["plugins"]
     ]
-    answer.write_text(
-        json.dumps(
-            [
-                {
-                    "path": each.path,
-                    "known": each.known,
-                    "faults": [(fault.loc, fault.what, fault.fix) for fault in each.faults],
-                }
-                for each in reports
-            ]
-        )
-    )
+    found = [
+        {
+            "path": each.path,
+            "known": each.known,
+            "faults": [(fault.loc, fault.what, fault.fix) for fault in each.faults],
+        }
+        for each in reports
+    ]
+    whole = answer.with_suffix(".tmp")
+    whole.write_text(json.dumps(found))
+    whole.rename(answer)
 
 
 if __name__ == "__main__":

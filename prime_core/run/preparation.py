@@ -24,7 +24,7 @@ from prime_core.store.layout import KEYS, LOCK, MODEL, RUN, tasks_path
 
 if TYPE_CHECKING:
     from prime_core.config.sections import EnvironmentChoice, RunConfig
-    from prime_core.hosting import HostPool
+    from prime_core.hosting.pool import HostPool
     from prime_core.hub import Hub, RunContext
     from prime_core.store.records import TaskList
 
@@ -152,7 +152,7 @@ async def list_tasks(
         RunError: nothing is left.
         PrimeError: the environment or a filter fails.
     """
-    from prime_core.hosting import HostPool
+    from prime_core.hosting.pool import HostPool
     from prime_core.store.records import TaskList
 
     pool = await HostPool.open(

@@ -29,7 +29,7 @@ def progress_line(following: Following, steps: int, elapsed_s: float) -> str:
 
 
 def _queue(following: Following) -> float | None:
-    value = following.latest.get("intake", {}).get("queue/groups")
+    value = following.latest.get("intake", {}).get("intake/queue")
     return float(value) if isinstance(value, int | float) else None
 
 

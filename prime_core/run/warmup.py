@@ -1,4 +1,4 @@
-"""Supervised warm-up of the demo's tiny model, in a process of its own.
+"""Builds the demo's tiny model and warms it up by supervised steps, in a process of its own.
 
 GRPO needs something to reinforce: from about 0.25 sampled accuracy on it learns, below that the
 groups carry no signal. Reads pairs of prompt and answer from a JSON file, trains until the sampled
@@ -130,6 +130,19 @@ def main(job_file: Path) -> None:
     torch.manual_seed(job["seed"])
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    from prime_core.engines.tiny_model import PLAIN_TEMPLATE, build_tiny_model
+
+    build_tiny_model(
+        model_dir,
+        seed=job["seed"],
+        symbols=tuple(job["symbols"]),
+        hidden=128,
+        layers=4,
+        heads=4,
+        vocab=16,
+        chat_template=PLAIN_TEMPLATE,
+        max_positions=64,
+    )
     tokenizer = AutoTokenizer.from_pretrained(model_dir)
     model = AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float32)
     end = [tokenizer.eos_token_id]

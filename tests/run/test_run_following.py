@@ -15,7 +15,7 @@ from prime_core.store.metrics import MetricsLog
 def test_a_half_written_line_waits_for_its_end(tmp_path: Path) -> None:
     following = Following(tmp_path)
     assert following.read() == []
-    line = json.dumps({"time": 1.0, "process": "trainer", "step": 4, "reward/mean": 0.5}) + "\n"
+    line = json.dumps({"time": 1.0, "process": "trainer", "step": 4, "loss/mean": 0.5}) + "\n"
     path = tmp_path / "metrics.jsonl"
     path.write_text(line[:20])
     assert following.read() == []
@@ -44,7 +44,7 @@ def test_rates_are_taken_over_the_last_records(tmp_path: Path) -> None:
     following = Following(tmp_path)
     path = tmp_path / "metrics.jsonl"
     records = [
-        {"time": 10.0 + i, "process": "worker-0", "step": i, "generate/tokens": 50}
+        {"time": 10.0 + i, "process": "worker-0", "step": i, "completion_tokens": 50}
         for i in range(5)
     ]
     records += [
@@ -52,6 +52,7 @@ def test_rates_are_taken_over_the_last_records(tmp_path: Path) -> None:
             "time": 20.0,
             "process": "trainer",
             "step": i,
+            "loss/mean": 0.0,
             "reward/mean": 0.25 * i,
             "time/idle_s": 1.0,
             "time/busy_s": 3.0,

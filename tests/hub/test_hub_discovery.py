@@ -55,7 +55,7 @@ def test_names_are_unique_per_kind(site):
 def test_two_distributions_with_one_name_are_both_named(site):
     site.verifier("dist-one", "same", "mod_one")
     site.verifier("dist-two", "same", "mod_two", version="2.1")
-    with pytest.raises(PluginError, match="dist-one 1.0 and by dist-two 2.1") as caught:
+    with pytest.raises(PluginError, match=r"dist-one 1\.0 and by dist-two 2\.1") as caught:
         Hub.discover().find("verifier", "same")
     assert '"verifier.same@dist-two"' in caught.value.fix
     assert caught.value.phase == "found"

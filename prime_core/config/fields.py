@@ -16,6 +16,7 @@ from pydantic import BaseModel, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from prime_core.api.errors import ConfigError
 from prime_core.config import toml_text
 from prime_core.config.locate import KeyPath
 
@@ -126,11 +127,16 @@ def walk(root: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, type[Ba
 def _default(info: FieldInfo) -> str:
     if info.is_required():
         return "required"
-    value = info.get_default(call_default_factory=True, validated_data={})
+    if info.default_factory is not None and info.default_factory_takes_validated_data:
+        return "computed"
+    value = info.get_default(call_default_factory=True)
     if value is None or value is PydanticUndefined:
         return "unset"
     if isinstance(value, BaseModel):
         return "its keys' defaults"
     if isinstance(value, SecretStr | SecretBytes):
         return "secret"
-    return toml_text.value(value)
+    try:
+        return toml_text.value(value)
+    except ConfigError:
+        return repr(value)  # of a plugin's own type

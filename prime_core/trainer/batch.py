@@ -28,7 +28,9 @@ from prime_core.trainer.packing import Rollout
 
 logger = logging.getLogger(__name__)
 
-POLL_S = 0.02  # a fresh file is noticed within this; a remote store is asked less often
+POLL_S = 0.02  # a fresh file is noticed within this
+REMOTE_POLL_S = 1.0
+TELL_AFTER_S = 1.0  # shorter waits are the ordinary rhythm of an asynchronous run
 SAY_EVERY_S = 30.0
 
 
@@ -42,33 +44,39 @@ class Group:
 
 
 def wait_closed(
-    store: ObjectStore, step: int, groups: int, *, sleep: Callable[[float], None] = time.sleep
+    store: ObjectStore,
+    step: int,
+    groups: int,
+    tell: Callable[[str], None],
+    *,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Closed:
-    """Wait until the intake closes a step; says every 30 s for whom and since when.
+    """Wait until the intake closes a step; says for whom and since when.
 
     Args:
         groups: that the step needs, for the message.
+        tell: told what is waited for once that has taken a second, and "" when it's over.
         sleep: replaced in tests.
 
     Raises:
         FormatError: the record can't be parsed.
     """
     path = closed_path(step)
-    since, said = time.time(), time.monotonic()
-    pause = POLL_S if store.local_path(path) is not None else 1.0
+    reason = f"the intake to write {path}: it needs {groups} accepted groups with signal"
+    since, told, said = time.time(), False, 0.0
+    pause = POLL_S if store.local_path(path) is not None else REMOTE_POLL_S
     while not store.exists(path):
         sleep(pause)
-        if time.monotonic() - said > SAY_EVERY_S:
-            said = time.monotonic()
-            logger.warning(
-                "step %d: waiting since %s (%.0f s) for the intake to write %s: it needs %d "
-                "accepted groups with signal from the workers",
-                step,
-                time.strftime("%H:%M:%S", time.localtime(since)),
-                time.time() - since,
-                path,
-                groups,
-            )
+        waited = time.time() - since
+        if waited > TELL_AFTER_S and not told:
+            told = True
+            tell(reason)
+        if waited - said > SAY_EVERY_S:
+            said = waited
+            clock = time.strftime("%H:%M:%S", time.localtime(since))
+            logger.warning("step %d waits since %s (%.0f s) for %s", step, clock, waited, reason)
+    if told:
+        tell("")
     return Closed.from_json(store.get(path), where=path)
 
 
@@ -171,27 +179,24 @@ def _rollout(row: RolloutRow, advantage: float) -> Rollout:
 
 def describe(groups: Sequence[Group], step: int) -> dict[str, float]:
     """Metrics of the batch itself: rewards by environment and part, lengths, lags."""
-    sums: dict[str, list[float]] = defaultdict(list)
+    means: dict[str, list[float]] = defaultdict(list)
     lags: Counter[int] = Counter()
     for row in (row for group in groups for row in group.rows):
+        means["batch/unscored"].append(float(row.reward is None))
         if row.reward is None:
-            sums["unscored"].append(1.0)
             continue
-        sums["unscored"].append(0.0)
         lags[step - row.policy_version] += 1
         for name, value in _row_metrics(row).items():
-            sums[name].append(value)
-    lengths = sums["length"]
+            means[name].append(value)
+    constant = [all(one.advantage == 0 for one in group.rollouts) for group in groups]
     return {
-        **{name: sum(values) / len(values) for name, values in sorted(sums.items()) if values},
-        "length_max": max(lengths, default=0.0),
-        "groups": float(len(groups)),
-        "rollouts": float(sum(len(group.rollouts) for group in groups)),
-        "zero_advantage_groups": float(
-            sum(all(one.advantage == 0 for one in group.rollouts) for group in groups)
-        ),
-        "lag_mean": sum(lag * n for lag, n in lags.items()) / max(1, lags.total()),
-        "lag_max": float(max(lags, default=0)),
+        **{name: math.fsum(values) / len(values) for name, values in sorted(means.items())},
+        "length/max": max(means.get("length/mean", [0.0])),
+        "batch/groups": float(len(groups)),
+        "batch/rollouts": float(sum(len(group.rollouts) for group in groups)),
+        "batch/zero_advantage_groups": float(sum(constant)),
+        "lag/mean": sum(lag * count for lag, count in lags.items()) / max(1, lags.total()),
+        "lag/max": float(max(lags, default=0)),
         **{f"lag/{lag}": float(count) for lag, count in sorted(lags.items())},
     }
 
@@ -201,8 +206,8 @@ def _row_metrics(row: RolloutRow) -> Mapping[str, float]:
     assert row.score is not None
     by_name = {"reward": row.reward, "score": row.score, "length": float(row.length)}
     return {
-        **by_name,
-        **{f"{name}/{row.environment}": value for name, value in by_name.items()},
-        **{f"reward/{row.environment}/{part}": v for part, v in row.reward_parts.items()},
-        "truncated": float(row.finish_reason == "length"),
+        **{f"{name}/mean": value for name, value in by_name.items()},
+        **{f"{name}/env/{row.environment}": value for name, value in by_name.items()},
+        **{f"reward/part/{row.environment}/{part}": v for part, v in row.reward_parts.items()},
+        "length/truncated": float(row.finish_reason == "length"),
     }

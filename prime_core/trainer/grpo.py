@@ -163,11 +163,11 @@ def optimizer_step(
     for place, micro in enumerate(micros):
         sync_gradients(policy, on=place == len(micros) - 1)
         logprobs_T, entropies_T = policy(micro)
-        losses_T, shares = micro_losses(micro, logprobs_T, entropies_T, opt)
+        losses_T, measured = micro_losses(micro, logprobs_T, entropies_T, opt)
         loss = (losses_T * micro.weights_T).sum()
         # FSDP averages gradients over ranks; the loss is a sum over all of them.
         (loss * world.size).backward()  # type: ignore[no-untyped-call]
-        opt.measures.add_micro(micro, loss, logprobs_T, entropies_T, shares)
+        opt.measures.add_micro(micro, loss, logprobs_T, entropies_T, measured)
     norm = clip_gradients(policy, opt.trainer.max_grad_norm)
     if not math.isfinite(norm):
         raise RunError(
@@ -186,17 +186,15 @@ def optimizer_step(
 def micro_losses(
     micro: MicroBatch, logprobs_T: Tensor, entropies_T: Tensor, opt: Optimization
 ) -> tuple[Tensor, Mapping[str, Tensor]]:
-    """Policy loss, entropy bonus and KL term per token, [T], and the loss's own metrics."""
-    losses_T, shares = opt.loss.token_losses(
+    """Policy loss, entropy bonus and KL term per token, [T], and named values [T] to log."""
+    losses_T, values = opt.loss.token_losses(
         logprobs_T, micro.old_T, micro.advantages_T, micro.mask_T
     )
+    measured = {f"loss/{name}": values_T for name, values_T in values.items()}
     if opt.terms.entropy_coef > 0:
         losses_T = losses_T - opt.terms.entropy_coef * entropies_T
     if opt.terms.kl_coef > 0:
         penalty_T = kl_penalty(logprobs_T, micro.old_T, micro.reference_T, micro.mask_T)
         losses_T = losses_T + opt.terms.kl_coef * penalty_T
-        shares = {
-            **shares,
-            "kl_reference": k3(logprobs_T.detach(), micro.reference_T, micro.mask_T),
-        }
-    return losses_T, shares
+        measured["policy/kl_reference"] = k3(logprobs_T.detach(), micro.reference_T, micro.mask_T)
+    return losses_T, measured

@@ -41,8 +41,8 @@ class Measures:
             mask_T,
             {
                 "probed": torch.ones_like(own_T),
-                "mismatch_kl": k3(micro.engine_T, own_T, mask_T),
-                "drift_kl": k3(own_T, micro.old_T, mask_T),
+                "mismatch/kl": k3(micro.engine_T, own_T, mask_T),
+                "drift/kl": k3(own_T, micro.old_T, mask_T),
             },
         )
         gaps = torch.where(mask_T, (own_T - micro.engine_T).abs(), 0.0)
@@ -55,18 +55,18 @@ class Measures:
         loss: Tensor,
         logprobs_T: Tensor,
         entropies_T: Tensor,
-        shares: Mapping[str, Tensor],
+        extra: Mapping[str, Tensor],
     ) -> None:
-        """One micro-batch that was trained."""
+        """One micro-batch that was trained; `extra` holds named values [T] of the loss's terms."""
         self.train_tokens += len(micro.inputs_T)
         self._sums["loss"] += float(loss)
         self._add_masked(
             micro.mask_T,
             {
                 "tokens": torch.ones_like(logprobs_T),
-                "token/entropy": entropies_T,
-                "token/policy_kl": k3(micro.old_T, logprobs_T, micro.mask_T),
-                **{f"token/{name}": values_T for name, values_T in shares.items()},
+                "policy/entropy": entropies_T,
+                "policy/kl_old": k3(micro.old_T, logprobs_T, micro.mask_T),
+                **extra,
             },
         )
 
@@ -86,19 +86,19 @@ class Measures:
         Raises:
             RunError: names what usually makes engine and trainer disagree.
         """
-        names = ("probed", "mismatch_kl", "drift_kl")
+        names = ("probed", "mismatch/kl", "drift/kl")
         probed, mismatch, drift = sum_over_ranks([self._sums.pop(n, 0.0) for n in names], world)
         self._mismatch = {
-            "mismatch_kl": mismatch / max(1.0, probed),
-            "mismatch_max": max_over_ranks(self._largest_gap, world),
-            "drift_kl": drift / max(1.0, probed),
+            "mismatch/kl": mismatch / max(1.0, probed),
+            "mismatch/max": max_over_ranks(self._largest_gap, world),
+            "drift/kl": drift / max(1.0, probed),
         }
-        found = self._mismatch["mismatch_kl"]
+        found = self._mismatch["mismatch/kl"]
         if not found <= limit:
             raise RunError(
                 f"engine and trainer disagree by {found:.4g} nats a token under the same policy "
                 f"version (limit {limit:g}; largest gap of one token "
-                f"{self._mismatch['mismatch_max']:.4g}), so importance ratios would be wrong",
+                f"{self._mismatch['mismatch/max']:.4g}), so importance ratios would be wrong",
                 where="trainer.max_mismatch_kl",
                 fix="check, in this order: the sampling temperature that log-probabilities were "
                 "taken at; a truncating sampler (top_p, top_k, min_p); weights or caches of an "
@@ -117,13 +117,13 @@ class Measures:
         updates = max(1, len(self._updates))
         norms = [norm for norm, _ in self._updates]
         return {
-            "loss": by_name.pop("loss", 0.0) / updates,
-            **{n.removeprefix("token/"): v / max(1.0, tokens) for n, v in by_name.items()},
+            "loss/mean": by_name.pop("loss", 0.0) / updates,
+            **{name: value / max(1.0, tokens) for name, value in by_name.items()},
             **self._mismatch,
-            "grad_norm": sum(norms) / updates,
-            "grad_norm_max": max(norms, default=0.0),
-            "lr": self._updates[-1][1] if self._updates else 0.0,
-            "tokens": tokens,
-            "train_tokens": trained,
-            "forward_tokens": forward,
+            "optimizer/grad_norm": sum(norms) / updates,
+            "optimizer/grad_norm_max": max(norms, default=0.0),
+            "optimizer/lr": self._updates[-1][1] if self._updates else 0.0,
+            "tokens/trained": tokens,
+            "tokens/packed": trained,
+            "tokens/forward": forward,
         }

@@ -128,8 +128,8 @@ class Trainer:
         for step in range(start, self.config.trainer.steps):
             metrics = self._train_step(step)
             now = time.monotonic()
-            metrics["step_seconds"] = now - since
-            metrics["busy_seconds"] = now - since - metrics["idle_seconds"]
+            metrics["time/step_s"] = now - since
+            metrics["time/busy_s"] = now - since - metrics["time/idle_s"]
             since = now
             self._tell(step, metrics)
             done = step + 1
@@ -145,7 +145,12 @@ class Trainer:
         """Wait for step `step`'s batch, train it, publish version `step` + 1."""
         started = time.monotonic()
         with self.trace.span("wait", step=step):
-            closed = batches.wait_closed(self.store, step, self.config.trainer.groups_per_step)
+            closed = batches.wait_closed(
+                self.store,
+                step,
+                self.config.trainer.groups_per_step,
+                lambda reason: self.metrics.log(step, waiting_for=reason),
+            )
         idle = time.monotonic() - started
         with self.hub.at_work("advantage", self.config.advantage.use):
             groups = batches.load_groups(self.store, closed, self.config, self.advantage)
@@ -169,14 +174,14 @@ class Trainer:
             **batches.describe(groups, step),
             **measured,
             "version": float(step + 1),
-            "optimizer_steps": float(self.opt.steps_done),
+            "optimizer/steps": float(self.opt.steps_done),
             # 6 N per token for forward and backward, 2 N for forward alone (Kaplan et al. 2020,
             # section 2.1); attention's own share, small at these lengths, is left out
-            "train_flops": 6.0 * self.parameters * measured["train_tokens"],
-            "logprob_flops": 2.0 * self.parameters * measured["forward_tokens"],
-            "publish_seconds": time.monotonic() - published,
-            "republished_differently": float(not same),
-            "idle_seconds": idle,
+            "flops/train": 6.0 * self.parameters * measured["tokens/packed"],
+            "flops/logprobs": 2.0 * self.parameters * measured["tokens/forward"],
+            "time/publish_s": time.monotonic() - published,
+            "publish/differs": float(not same),
+            "time/idle_s": idle,
         }
 
     def _publish(self, version: int) -> bool:
@@ -204,11 +209,11 @@ class Trainer:
         logger.info(
             "step %d: reward %.4f, loss %.3g, mismatch %.2g nats, %.2f s busy, %.2f s idle",
             step,
-            metrics.get("reward", 0.0),
-            metrics["loss"],
-            metrics["mismatch_kl"],
-            metrics["busy_seconds"],
-            metrics["idle_seconds"],
+            metrics.get("reward/mean", 0.0),
+            metrics["loss/mean"],
+            metrics["mismatch/kl"],
+            metrics["time/busy_s"],
+            metrics["time/idle_s"],
         )
         for name, tracker in self.trackers:
             try:

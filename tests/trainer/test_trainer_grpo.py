@@ -151,12 +151,12 @@ def test_on_policy_rollouts_have_ratio_one_then_drift_within_the_step(policy) ->
     model = double(policy)
     groups = honest_groups(model, 4, 4)
     measured = step(model, groups, optimization(model, lr=1e-3, optimizer_steps=2))
-    assert measured["mismatch_kl"] < 1e-10
-    assert measured["drift_kl"] == 0.0
+    assert measured["mismatch/kl"] < 1e-10
+    assert measured["drift/kl"] == 0.0
     # the first optimizer step is exactly on-policy, the second isn't: old ones stay fixed
-    assert measured["policy_kl"] > 0.0
-    assert measured["tokens"] == sum(one.token_count for group in groups for one in group)
-    assert measured["train_tokens"] == sum(len(o.token_ids) - 1 for g in groups for o in g)
+    assert measured["policy/kl_old"] > 0.0
+    assert measured["tokens/trained"] == sum(one.token_count for group in groups for one in group)
+    assert measured["tokens/packed"] == sum(len(o.token_ids) - 1 for g in groups for o in g)
 
 
 def test_drift_is_told_apart_from_mismatch_under_the_rollouts_own_version(policy) -> None:
@@ -170,8 +170,8 @@ def test_drift_is_told_apart_from_mismatch_under_the_rollouts_own_version(policy
     before = flat(list(model.parameters())).clone()
     opt = optimization(model, lr=1e-9)
     measured = step(model, groups, opt, bank, version=2)
-    assert measured["mismatch_kl"] < 1e-10
-    assert measured["drift_kl"] > 1e-4
+    assert measured["mismatch/kl"] < 1e-10
+    assert measured["drift/kl"] > 1e-4
     # the swap gave the weights back: what moved is the update alone
     assert (flat(list(model.parameters())) - before).abs().max() < 1e-6
 
@@ -180,7 +180,7 @@ def test_a_share_of_the_micro_batches_is_enough_for_the_mismatch(policy) -> None
     model = double(policy)
     groups = honest_groups(model, 4, 4)
     opt = optimization(model, lr=1e-9, pack_tokens=16, mismatch_share=0.25)
-    assert step(model, groups, opt)["mismatch_kl"] < 1e-10
+    assert step(model, groups, opt)["mismatch/kl"] < 1e-10
 
 
 def test_a_version_that_the_engine_did_not_use_stops_the_run_with_likely_causes(policy) -> None:
@@ -222,8 +222,8 @@ def test_learning_rate_warms_up_and_norms_are_those_before_clipping(policy) -> N
     opt = optimization(model, lr=0.4, warmup_steps=4, max_grad_norm=1e-3, optimizer_steps=2)
     before = flat(list(model.parameters())).clone()
     measured = step(model, honest_groups(model, 2, 3), opt)
-    assert measured["lr"] == pytest.approx(0.2)
-    assert measured["grad_norm"] > 1e-2
+    assert measured["optimizer/lr"] == pytest.approx(0.2)
+    assert measured["optimizer/grad_norm"] > 1e-2
     moved = (flat(list(model.parameters())) - before).norm().item()
     assert moved <= 1e-3 * (0.1 + 0.2) * (1 + 1e-6)
     opt.steps_done = 10
@@ -268,6 +268,6 @@ def test_temperature_of_the_sampler_makes_the_ratio_one(tiny_dir) -> None:
     one = rollout(8, 3)
     cold = double(load_policy(tiny_dir, temperature=1.0))
     measured = step(hot, [[honest(hot, one)]], optimization(hot, lr=1e-9))
-    assert measured["mismatch_kl"] < 1e-10
+    assert measured["mismatch/kl"] < 1e-10
     with pytest.raises(RunError, match="temperature"):
         step(cold, [[honest(hot, one)]], optimization(cold, max_mismatch_kl=1e-3))

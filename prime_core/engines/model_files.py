@@ -15,23 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from prime_core.api import EngineError, PolicyFiles
-from prime_core.engines.strict_load import load_weights
 
 # Set before transformers is imported: it reads them once, at import.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-
-__all__ = [
-    "build_model",
-    "load_tokenizer",
-    "load_weights",
-    "local_policy",
-    "model_digest",
-    "resolve_model",
-    "weight_files",
-]
 
 PACKAGE_PREFIX = "package:"
 _CHUNK = 1 << 20
@@ -174,7 +163,9 @@ def _converted(file: Path, models: Path, dtype: str) -> Path:
 def _convert_gguf(file: Path, target: Path, dtype: str) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(file.parent), gguf_file=file.name)
         # Without dequantize=True transformers keeps packed weights, which can't be saved.
@@ -184,11 +175,11 @@ def _convert_gguf(file: Path, target: Path, dtype: str) -> None:
             dtype=getattr(torch, dtype),
             quantization_config=GgufConfig(dequantize=True),
         )
-    except ImportError as error:
+    except (ImportError, ValueError) as error:  # ValueError is what it says without accelerate
         raise EngineError(
-            "reading GGUF files needs the package gguf",
+            f"the GGUF file can't be converted: {error}",
             where=str(file),
-            fix="pip install 'prime-core[gguf]'",
+            fix="pip install 'prime-core[gguf]', and check that transformers knows the architecture",
         ) from error
     for attribute in ("quantization_config", "_pre_quantization_dtype"):
         if hasattr(model.config, attribute):

@@ -95,7 +95,9 @@ def build_tiny_model(
     """
     import torch
     from transformers import GenerationConfig, Qwen2Config, Qwen2ForCausalLM
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()
     directory.mkdir(parents=True, exist_ok=True)
     tokenizer = build_tokenizer(
         directory, symbols=symbols, pad_is_eos=pad_is_eos, chat_template=chat_template

@@ -70,10 +70,10 @@ def check_layout(data: bytes, template: Struct, *, max_rows: int, limit: int) ->
     """
     footer, end = read_footer(data)
     _fields(footer, _FILE_FIELDS, "the footer")
-    if footer.get(1) != template[1] or footer.get(7) != template[7]:
-        raise FormatError("format version or column orders differ")
     if not _same(footer.get(2), template[2]):
         raise FormatError(f"columns differ from the schema: {_first_odd(footer, template)}")
+    if footer.get(1) != template[1] or footer.get(7) != template[7]:
+        raise FormatError("format version or column orders differ")
     groups = footer.get(4)
     if not isinstance(groups, list) or len(groups) != 1 or not isinstance(groups[0], dict):
         raise FormatError("isn't one row group")

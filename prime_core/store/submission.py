@@ -114,11 +114,30 @@ def _table(rows: Sequence[RolloutRow]) -> pa.Table:
     import pyarrow as pa
 
     try:
-        return pa.Table.from_pylist([_encode(row) for row in rows], schema=arrow_schema())
+        table = pa.Table.from_pylist([_encode(row) for row in rows], schema=arrow_schema())
+        nulls = [
+            field.name for field in table.schema if _has_odd_null(table.column(field.name), field)
+        ]
+        if nulls:
+            raise ValueError(f"null in {', '.join(nulls)}")
+        return table
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise FormatError(
             f"rows don't fit the schema {SCHEMA_ID}: {error}", fix="fix the code that made them"
         ) from error
+
+
+def _has_odd_null(column: pa.ChunkedArray, field: pa.Field) -> bool:
+    """Arrow takes None for a value that its schema says can't be null."""
+    import pyarrow as pa
+
+    if column.null_count and not field.nullable:
+        return True
+    whole = column.combine_chunks()
+    chunks = whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
+    if pa.types.is_map(field.type):
+        return any(chunk.keys.null_count or chunk.items.null_count for chunk in chunks)
+    return pa.types.is_list(field.type) and any(chunk.values.null_count for chunk in chunks)
 
 
 def _encode_table(table: pa.Table, metadata: dict[str, str]) -> bytes:

@@ -53,8 +53,10 @@ class Following:
     def _take(self, record: Mapping[str, Any]) -> Mapping[str, Any] | None:
         process = str(record.get("process"))
         if "waiting_for" in record:
-            self._take_wait(process, record)
+            since = float(record["time"]) - float(record.get("waiting_s", 0.0))
+            self.waits[process] = (str(record["waiting_for"]), since)
             return None
+        self.waits.pop(process, None)  # whoever reports work waits no more
         self.latest[process] = record
         if process == "trainer" and "loss/mean" in record:
             self.step = max(self.step, int(record["step"]) + 1)
@@ -63,12 +65,6 @@ class Following:
         if process.startswith("worker") and "completion_tokens" in record:
             self._generated.append(record)
         return None
-
-    def _take_wait(self, process: str, record: Mapping[str, Any]) -> None:
-        if record["waiting_for"]:
-            self.waits[process] = (str(record["waiting_for"]), float(record["time"]))
-        else:
-            self.waits.pop(process, None)
 
     def mean(self, key: str) -> float | None:
         """Mean of a trainer figure over the last steps."""

@@ -133,15 +133,21 @@ def stop_signals() -> Iterator[list[int]]:
 
 
 def see_through(
-    children: Children, following: Following, progress: Progress, stops: list[int]
-) -> None:
-    """Watch until every process ended well.
+    children: Children,
+    following: Following,
+    progress: Progress,
+    stops: list[int],
+    deadline: float | None = None,
+) -> bool:
+    """Watch until every process ended well (True) or the deadline has come (False).
 
     Raises:
         Interrupted: a stop was asked for.
         RunError: a process died again and again.
     """
     while children.running() or children.restarting():
+        if deadline is not None and time.monotonic() > deadline and following.step > 0:
+            return False
         for event in children.watch():
             progress.say(event)
         following.read()
@@ -152,10 +158,34 @@ def see_through(
                 fix="go on with --resume",
             )
         time.sleep(POLL_S)
+    return True
 
 
-def supervise(loaded: LoadedConfig, *, resume: bool) -> dict[str, Any]:
+def cut_short(config: RunConfig, progress: Progress) -> RunConfig:
+    """Make the newest sealed version the run's last one, so that the run is over and balanced.
+
+    The batches that were closed beyond it are given up: their rollouts end as surplus.
+    """
+    from prime_core.config.load import load
+    from prime_core.config.resolved import write_resolved
+    from prime_core.store.objects import open_store
+    from prime_core.store.policy import sealed_versions
+
+    steps = max(sealed_versions(open_store(config)))
+    progress.say(f"time is up: the run ends with step {steps}")
+    run_toml = config.run.dir / RUN
+    shorter = load(run_toml, (f"trainer.steps={steps}",), check_files=False)
+    write_resolved(shorter, run_toml)
+    return shorter.config
+
+
+def supervise(
+    loaded: LoadedConfig, *, resume: bool, deadline: float | None = None
+) -> dict[str, Any]:
     """Run a config to its end; returns the summary that `--json` prints.
+
+    Args:
+        deadline: of `time.monotonic`; the run is cut short then, after at least one step.
 
     Raises:
         RunError: the run can't start, go on, or was stopped.
@@ -172,7 +202,13 @@ def supervise(loaded: LoadedConfig, *, resume: bool) -> dict[str, Any]:
         try:
             for child in roles(config):
                 children.add(child)
-            see_through(children, following, progress, stops)
+            if not see_through(children, following, progress, stops, deadline):
+                children.stop()
+                config = cut_short(config, progress)
+                # Every role sees that the run is over; the intake writes the last outcomes.
+                for child in roles(config):
+                    children.add(child)
+                see_through(children, following, progress, stops)
         finally:
             children.stop()
             following.read()

@@ -2,7 +2,7 @@
 
 Hooks register, objects work: a registration hook returns specs, and the engine calls the typed
 objects that those specs make. Notification hooks only observe; their exceptions are logged and
-counted, never fatal. docs/reference/hooks.md shows each signature, and a test holds it to this file.
+counted, never fatal. docs/reference/hooks.md shows each signature; a test holds it to this file.
 """
 
 from __future__ import annotations

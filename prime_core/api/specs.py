@@ -1,4 +1,4 @@
-"""Specs: what a registration hook returns. A spec names a plugin, its parameters and its factory."""
+"""Specs: what registration hooks return. A spec names a plugin, its parameters, its factory."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, Union
 
-Json: TypeAlias = Union[None, bool, int, float, str, list["Json"], dict[str, "Json"]]
+Json: TypeAlias = Union[bool, int, float, str, list["Json"], dict[str, "Json"], None]
 
 Role = Literal["system", "user", "assistant", "tool"]
 ScoreStatus = Literal["scored", "invalid_output", "abstained", "error"]

@@ -108,7 +108,7 @@ def unknown_key(model: type[BaseModel], loc: KeyPath, path: KeyPath) -> tuple[st
     owner = fields.model_at(model, loc[:-1])
     valid = list(fields.fields(owner)) if owner else []
     what = f"unknown key {dotted(path)}"
-    near = _nearest(key, valid)
+    near = _nearest(key, valid) or (_by_help(key, owner) if owner else None)
     if near:
         return what, f"did you mean {near}?"
     homes = [name for name, section, _ in fields.walk(model) if key in fields.fields(section)]
@@ -122,6 +122,17 @@ def unknown_key(model: type[BaseModel], loc: KeyPath, path: KeyPath) -> tuple[st
 def _nearest(key: str, valid: Iterable[str]) -> str | None:
     found = difflib.get_close_matches(key, list(valid), n=1, cutoff=0.6)
     return found[0] if found else None
+
+
+def _by_help(key: str, owner: type[BaseModel]) -> str | None:
+    """The key whose help begins with these words: learning_rate is lr."""
+    words = key.replace("_", " ").replace("-", " ").lower()
+    starts = {
+        (info.description or "").lower()[: len(words)]: name
+        for name, info in fields.fields(owner).items()
+    }
+    near = difflib.get_close_matches(words, starts, n=1, cutoff=0.85)
+    return starts[near[0]] if near else None
 
 
 def _choices(item: Any) -> list[str]:

@@ -178,6 +178,7 @@ def test_names_of_python_are_no_keys_of_a_file(tmp_path: Path) -> None:
     [
         ('[model]\npath = "m"\n[environments]\nuse = "a"\n', "[[environments]]"),
         (f"trainer = 3\n{MINIMAL}", "write [trainer]"),
+        (f"{MINIMAL}[trainer]\nlearning_rat = 1\n", "did you mean lr?"),
         (f"{MINIMAL}[run]\nname = 3\n", "put the value in quotes"),
         (f"{MINIMAL}[run]\nname = '../x'\n", "use letters, digits"),
         (f"{MINIMAL}[trainer]\nlr = inf\n", "use number"),

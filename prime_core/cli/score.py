@@ -44,15 +44,17 @@ def score(
     as_json: bool,
 ) -> None:
     """Score a completion of one task of environment ENV; exits 1 where the verifier fails."""
-    from prime_core.config.sections import EnvironmentChoice, HostingSection, PluginChoice
+    from prime_core.config.sections import EnvironmentChoice, HostingSection
 
     if (task_id is None) == (index is None):
         raise click.UsageError("say which task: either --task ID or --index N")
-    choice = EnvironmentChoice(
-        use=environment,
-        params=dict(_param(each) for each in params),
-        python=python,
-        verifier=None if verifier is None else PluginChoice(use=verifier),
+    choice = EnvironmentChoice.model_validate(
+        {
+            "use": environment,
+            "with": dict(_param(each) for each in params),
+            "python": python,
+            "verifier": None if verifier is None else {"use": verifier},
+        }
     )
     hosting = HostingSection(time_limit_s=time_limit, memory_mb=memory_mb)
     task, found = asyncio.run(_score(choice, hosting, task_id, index, _read(completion)))
@@ -105,7 +107,7 @@ def _param(text: str) -> tuple[str, Any]:
 
 def _read(completion: str) -> str:
     if completion == "-":
-        return click.get_text_stream("stdin").read()
+        return sys.stdin.read()
     try:
         return Path(completion).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -134,7 +134,22 @@ class HostPool:
         expected = {key: described[key] for key in ("info", "task_count")}
         for slot in self._slots:
             slot.expected = expected
-            self._running.append(asyncio.create_task(slot.run()))
+            task = asyncio.create_task(slot.run())
+            task.add_done_callback(self._slot_ended)
+            self._running.append(task)
+
+    def _slot_ended(self, task: asyncio.Task[None]) -> None:
+        """A mistake of our own in a slot must end the calls, not leave them waiting."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            failed = HostError(
+                f"the pool failed: {type(error).__name__}: {error}",
+                kind="protocol",
+                where=self._settings.where,
+                fix="report this as a bug of prime-core",
+            )
+            failed.__cause__ = error
+            self._queue.fail(failed)
 
     async def __aenter__(self) -> HostPool:
         """The pool itself."""
@@ -266,6 +281,13 @@ class HostPool:
         Raises:
             HostError: the environment has none, or failed twice.
         """
+        if not self.description.has_gold:
+            raise HostError(
+                "this environment has no gold(task)",
+                kind="value",
+                where=self._settings.where,
+                fix="ask only where description.has_gold is true",
+            )
         return (await self._call("gold", [self._index(index)], _read_text))[0]
 
     async def wrong(self, index: int, seed: int) -> str:

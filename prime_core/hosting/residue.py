@@ -17,6 +17,21 @@ from typing import Any
 
 from prime_core.hosting.keeper import descendants
 
+# Those that graders and their libraries take; asking for all 64 costs more than a cheap verifier.
+SIGNALS = (
+    signal.SIGALRM,
+    signal.SIGVTALRM,
+    signal.SIGPROF,
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGCHLD,
+    signal.SIGPIPE,
+    signal.SIGXCPU,
+)
 THREAD_GRACE_S = 0.02  # a thread that is ending gets this long
 
 
@@ -26,9 +41,9 @@ class Baseline:
     def __init__(self) -> None:
         self._directory = os.getcwd()  # noqa: PTH109 - a string, compared once per item
         self._umask = _umask()
-        self._variables = dict(os.environ)
+        self._variables = dict(_raw_variables())
         self._locale = locale.setlocale(locale.LC_ALL)
-        self._handlers = {number: signal.getsignal(number) for number in _signals()}
+        self._handlers = {number: signal.getsignal(number) for number in SIGNALS}
         self._streams = (sys.stdin, sys.stdout, sys.stderr)
         self._recursion = sys.getrecursionlimit()
         self._digits = sys.get_int_max_str_digits()
@@ -71,9 +86,9 @@ class Baseline:
             os.chdir(self._directory)
         if _umask() != self._umask:
             os.umask(self._umask)
-        if os.environ != self._variables:
-            os.environ.clear()
-            os.environ.update(self._variables)
+        if _raw_variables() != self._variables:
+            os.environb.clear()
+            os.environb.update(self._variables)
         if locale.setlocale(locale.LC_ALL) != self._locale:
             locale.setlocale(locale.LC_ALL, self._locale)
         sys.stdin, sys.stdout, sys.stderr = self._streams
@@ -99,9 +114,10 @@ def _umask() -> int:
     return mask
 
 
-def _signals() -> list[signal.Signals]:
-    fixed = (signal.SIGKILL, signal.SIGSTOP)
-    return [number for number in signal.Signals if number not in fixed]
+def _raw_variables() -> dict[bytes, bytes]:
+    """The bytes behind os.environ: comparing them costs 1 us an item, os.environ itself 46."""
+    found: dict[bytes, bytes] = vars(os.environb)["_data"]
+    return found
 
 
 def _children() -> frozenset[int] | None:

@@ -52,7 +52,7 @@ class Spec:
         name: unique within its kind; equals the entry point's name behind the dot.
         params: the model that `with = {...}` of a run config is validated by.
         factory: makes the object from validated parameters and a context.
-        summary: one line for `prime-core plugins list`.
+        summary: one line for `prime-core plugins show`.
         api: the version of this extension surface that the plugin is written for.
     """
 

@@ -306,7 +306,10 @@ class StoreSection(Section):
 class PluginsSection(Section):
     """Which plugins are kept out and which observers are let in."""
 
-    block: list[str] = Field(default_factory=list, description="KIND.NAME or distribution names")
+    block: list[str] = Field(
+        default_factory=list,
+        description="plugins kept out: KIND.NAME, KIND.NAME@DISTRIBUTION or a distribution",
+    )
     observers: list[str] = Field(default_factory=list, description="observer plugins to load")
 
 

@@ -1,4 +1,4 @@
-"""The pytest plugin of prime-core: fixtures `isolated_hub` and `make_plugin`.
+"""The pytest plugin of prime-core: `isolated_hub`, `make_plugin`, `choose`, `plugin_context`.
 
 pytest loads it at every start of any project that has prime-core installed, so nothing of
 prime-core is imported before a fixture is used: neither time nor coverage is lost.
@@ -6,13 +6,15 @@ prime-core is imported before a fixture is used: neither time nor coverage is lo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from prime_core.hub import Hub
+    from prime_core.config.sections import PluginChoice
+    from prime_core.hub import Hub, RunContext
     from prime_core.testing.isolation import PluginMaker
 
 pytest.register_assert_rewrite("prime_core.testing.contract")
@@ -33,3 +35,22 @@ def make_plugin(isolated_hub: Hub) -> Iterator[PluginMaker]:
 
     with PluginMaker(isolated_hub) as maker:
         yield maker
+
+
+@pytest.fixture
+def choose() -> Callable[..., PluginChoice]:
+    """Writes a plugin choice as a run config would: `choose("parity", strict=True)`."""
+    from prime_core.config.sections import PluginChoice
+
+    def choice(use: str, version: str = "", **params: object) -> PluginChoice:
+        return PluginChoice.model_validate({"use": use, "version": version, "with": params})
+
+    return choice
+
+
+@pytest.fixture
+def plugin_context(tmp_path: Path) -> RunContext:
+    """A context outside any run, with a cache of the test's own and nothing to be fetched."""
+    from prime_core.hub import RunContext
+
+    return RunContext(run_dir=None, cache_dir=tmp_path / "cache", offline=True)

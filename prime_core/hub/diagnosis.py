@@ -83,18 +83,21 @@ def diagnose(
     Returns:
         First the selected plugins in the config's order, then the others by kind and name.
     """
-    jobs: list[Callable[[], Diagnosis]] = []
-    named: set[str] = set()
-    for selection in selected or []:
-        jobs.append(partial(_selected, hub, selection, timeout_s))
-        if selection.python is None:
-            named.add(f"{selection.kind}.{selection.choice.use}")
+    chosen = _all([partial(_selected, hub, each, timeout_s) for each in selected or []])
+    # one that is chosen and blocked is told once; one that another replaces is told too
+    told = {(each.label, each.distribution) for each in chosen}
+    others: list[Callable[[], Diagnosis]] = []
     for record in hub.records():
-        blocked = hub.blocked_by(record)
-        if selected is None and blocked is None and not record.shadowed:
-            jobs.append(partial(_installed, hub, record, timeout_s))
-        elif record.label not in named or blocked is not None or record.shadowed:
-            jobs.append(partial(_not_selected, hub, record))
+        usable = hub.blocked_by(record) is None and not record.shadowed
+        if selected is None and usable:
+            others.append(partial(_installed, hub, record, timeout_s))
+        elif (record.label, record.distribution) not in told or record.shadowed:
+            others.append(partial(_not_selected, hub, record))
+    return chosen + _all(others)
+
+
+def _all(jobs: Sequence[Callable[[], Diagnosis]]) -> list[Diagnosis]:
+    """The results in order; a few processes at a time."""
     with ThreadPoolExecutor(max_workers=max(1, min(4, os.cpu_count() or 1))) as pool:
         return list(pool.map(lambda job: job(), jobs))
 
@@ -136,7 +139,9 @@ def _installed(hub: Hub, record: PluginRecord, timeout_s: float) -> Diagnosis:
     """Try one installed plugin without parameters."""
     problem = _found(hub, record)
     if problem is not None:
-        command = _command(record.kind, record.name, "found", record.distribution, record.module)
+        command = f"pip install --upgrade {canonicalize_name(record.distribution)}"
+        if found_problem(record) is None:  # then it's a name that is taken twice
+            command = f"prime-core plugins list --kind {record.kind}"
         return replace(
             _of(record, "failed", "found"),
             cause=problem.what,
@@ -164,13 +169,15 @@ def _selected(hub: Hub, selection: Selection, timeout_s: float) -> Diagnosis:
         try:
             record = hub.find(selection.kind, choice.use, choice.version)
         except PluginError as error:
+            alike = [r for r in hub.records() if (r.kind, r.name) == (blank.kind, blank.name)]
+            known = _of(alike[0], "failed", "found") if len(alike) == 1 else blank
             return replace(
-                blank,
+                known,
                 status="failed",
-                distribution=error.distribution or "",
+                where=blank.where,
                 cause=error.what,
                 fix=error.fix or "",
-                command="prime-core plugins list",
+                command=f"prime-core plugins list --kind {blank.kind}",
             )
         blank = replace(
             blank,

@@ -67,6 +67,8 @@ def test_every_way_to_fail_is_a_finding(site, path_for_children):
         assert found[name].phase == phase, found[name]
         assert cause in found[name].cause, found[name]
     assert found["verifier.exit@dist-exit"].command == "python -c 'import mod_exit'"
+    assert found["verifier.same@dist-a"].command == "prime-core plugins list --kind verifier"
+    assert found["verifier.old@dist-old"].command == "pip install --upgrade dist-old"
 
 
 def test_a_plugin_that_hangs_is_killed(site, path_for_children):
@@ -101,7 +103,11 @@ def test_with_a_config_only_what_it_selects_is_tried(site, path_for_children):
     assert (two.status, two.cause) == ("not selected", "the run config doesn't name it")
     assert found["verifier.out@dist-out"].cause == "blocked by 'dist-out'"
 
-    found = diagnosed(hub, [selection("verifier", "one", dept=2), selection("verifier", "nil")])
+    chosen = [selection("verifier", "one", dept=2), selection("verifier", "nil")]
+    found = diagnosed(hub, [*chosen, selection("verifier", "out")])
+    out = found["verifier.out@dist-out"]
+    assert (out.version, out.where, out.status) == ("1.0", "verifiers.0", "failed")
+    assert "blocked by 'dist-out'" in out.cause
     one = found["verifier.one@dist-one"]
     assert (one.status, one.phase) == ("failed", "configured")
     assert "with.dept" in one.cause

@@ -177,8 +177,14 @@ def test_unreadable_metadata_does_no_harm(site):
     site.install("dist-bad", {"verifier.bad": "mod_bad"})
     (info,) = site.root.glob("dist_bad*.dist-info")
     (info / "entry_points.txt").write_text("[prime_core]\nthis line says nothing\n")
+    site.install("dist-nameless", {"verifier.nameless": "mod_nameless"})
+    (info,) = site.root.glob("dist_nameless*.dist-info")
+    (info / "METADATA").unlink()
     site.verifier("dist-one", "one", "mod_one")
-    assert Hub.discover().spec("verifier", "one").name == "one"
+    hub = Hub.discover()
+    assert hub.spec("verifier", "one").name == "one"
+    with pytest.raises(PluginError, match="states no requirement on prime-core"):
+        hub.find("verifier", "nameless")
 
 
 def test_the_first_distribution_of_a_name_hides_the_second(site, tmp_path, monkeypatch):

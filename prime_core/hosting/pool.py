@@ -11,7 +11,6 @@ import asyncio
 import os
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,10 +32,9 @@ from prime_core.hosting import wire
 from prime_core.hosting.channel import Failure
 from prime_core.hosting.counters import Counters
 from prime_core.hosting.description import HostDescription, read_description
-from prime_core.hosting.process import HostSettings
+from prime_core.hosting.settings import HostSettings, host_settings
 from prime_core.hosting.slot import Slot
 from prime_core.hosting.work import TRIES, WorkQueue
-from prime_core.hub import RunContext
 
 QUEUE_BATCHES = 4  # batches per host that may wait before callers do
 
@@ -111,7 +109,7 @@ class HostPool:
                 else run_dir / "logs"
             )
         log_dir.mkdir(parents=True, exist_ok=True)
-        settings = _settings(environment, reward, hosting, cache_dir, run_dir, block)
+        settings = host_settings(environment, reward, hosting, cache_dir, run_dir, block)
         pool = cls(settings, hosting, log_dir, has_reward=reward is not None, temporary=temporary)
         try:
             await pool._start()
@@ -334,33 +332,3 @@ def _error_score(failure: Failure) -> Score:
     if failure.where:
         evidence["where"] = failure.where
     return Score(None, "error", evidence=evidence)
-
-
-def _settings(
-    environment: EnvironmentChoice,
-    reward: PluginChoice | None,
-    hosting: HostingSection,
-    cache_dir: Path,
-    run_dir: Path | None,
-    block: Sequence[str],
-) -> HostSettings:
-    return HostSettings(
-        label=environment.label,
-        interpreter=(environment.python or Path(sys.executable)).absolute(),
-        request={
-            "environment": _choice_json(environment),
-            "reward": None if reward is None else _choice_json(reward),
-            "block": list(block),
-            "cache_dir": str(cache_dir.absolute()),
-            "run_dir": None if run_dir is None else str(run_dir.absolute()),
-            "offline": RunContext.from_environment().offline,
-            "memory_mb": hosting.memory_mb,
-        },
-        time_limit_s=hosting.time_limit_s,
-        start_limit_s=hosting.start_limit_s,
-    )
-
-
-def _choice_json(choice: PluginChoice) -> dict[str, Any]:
-    """A plugin choice in JSON, without what the hosts needn't know."""
-    return choice.model_dump(mode="json", by_alias=True, exclude={"name", "weight", "python"})

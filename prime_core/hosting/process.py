@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,35 +20,12 @@ from prime_core.api.errors import HostError
 from prime_core.hosting.channel import Channel, Ended, Failure, ItemReport
 from prime_core.hosting.keeper import KILL_PATIENCE_S, descendants
 from prime_core.hosting.protocol import PROTOCOL_VERSION
+from prime_core.hosting.settings import HostSettings
 from prime_core.hosting.variables import host_variables
 
 LOG_LIMIT = 1 << 20  # bytes of a host's log before it turns over
 LOG_TAIL = 12  # lines shown when a host can't start
 LAST_WORDS_S = 0.5  # how long a host whose pipe ended may take to be dead
-
-
-@dataclass(frozen=True, slots=True)
-class HostSettings:
-    """What every host of a pool is started with.
-
-    Attributes:
-        label: the environment's name, for messages.
-        interpreter: the Python that runs the host.
-        request: the first message without `full`, plain JSON.
-        time_limit_s: seconds one item may take.
-        start_limit_s: seconds until the environment has to be open.
-    """
-
-    label: str
-    interpreter: Path
-    request: dict[str, Any]
-    time_limit_s: float
-    start_limit_s: float
-
-    @property
-    def where(self) -> str:
-        """The place that errors name."""
-        return f"environment {self.label}, interpreter {self.interpreter}"
 
 
 class StartError(HostError):

@@ -86,8 +86,12 @@ def _open(pipes: Pipes, request: dict[str, Any]) -> tuple[HostedEnvironment, Bas
         from prime_core.hosting.environment import HostedEnvironment
         from prime_core.hosting.residue import Baseline
 
+        # The hub reads env:NAME parameters from here; what a plugin starts later needn't see them.
+        os.environ.update(request["variables"])
         environment = HostedEnvironment(request)
         description = environment.describe(bool(request["full"]))
+        for name in request["variables"]:
+            os.environ.pop(name, None)
         baseline = Baseline()
         pipes.write({"id": request["id"], "item": 0, "ok": description})
     except BaseException as error:  # noqa: BLE001 - the boundary: SystemExit is an error here too

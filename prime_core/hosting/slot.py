@@ -14,7 +14,8 @@ from typing import Any
 from prime_core.api.errors import FormatError, HostError
 from prime_core.hosting.channel import Ended, Failure
 from prime_core.hosting.counters import Counters
-from prime_core.hosting.process import HostProcess, HostSettings, StartError
+from prime_core.hosting.process import HostProcess, StartError
+from prime_core.hosting.settings import HostSettings
 from prime_core.hosting.work import Job, WorkQueue
 
 BACK_OFF_S = (0.0, 0.2, 1.0, 5.0)  # pauses before the tries to start a host

@@ -100,10 +100,10 @@ def test_a_hanging_item_is_killed_alone(open_pool: Opened) -> None:
 
 def test_a_sleeping_event_loop_times_nothing_out(open_pool: Opened) -> None:
     async def check() -> None:
-        async with await open_pool(time_limit_s=1.0) as pool:
+        async with await open_pool(time_limit_s=2.0) as pool:
             task = asyncio.create_task(scores(pool, ["sleep 0.3"] * 4))
             await asyncio.sleep(0.05)
-            time.sleep(2.0)  # noqa: ASYNC251 - the point: our own process is slow, not the host
+            time.sleep(3.0)  # noqa: ASYNC251 - the point: our own process is slow, not the host
             assert await task == [Score(1.0)] * 4
             assert pool.metrics()["timeouts"] == 0
 
@@ -185,6 +185,22 @@ def test_secrets_of_the_parent_are_not_in_a_host(
     run(check())
 
 
+def test_a_secret_that_a_parameter_names_reaches_the_plugin_and_nothing_else(
+    open_pool: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOSTILE_TOKEN", "hush-hush")
+
+    async def check() -> None:
+        async with await open_pool(params={"token": "env:HOSTILE_TOKEN"}) as pool:
+            found = (await scores(pool, ["token", "exit 1", "token"]))[0]
+            assert found.evidence == {"length": 9, "left": False}
+            assert "hush" not in repr(pool.description)
+            assert "hush" not in repr(pool._settings)
+
+    run(check())
+    assert all(b"hush" not in log.read_bytes() for log in (tmp_path / "logs").iterdir())
+
+
 def test_an_environment_that_never_starts_says_why(open_pool: Opened) -> None:
     for use, params, kind, words in (
         ("broken_import", {}, "exception", ["surely_absent_module", "imported"]),
@@ -205,10 +221,14 @@ def test_an_environment_that_never_starts_says_why(open_pool: Opened) -> None:
 def test_a_start_that_hangs_or_crashes_is_tried_again_and_then_given_up(
     open_pool: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("prime_core.hosting.slot.BACK_OFF_S", (0.0, 0.01))
-    for start, kind in (("sleep 60", "timeout"), ("exit 3", "crash"), ("memory", "memory")):
+    for start, kind, tries, limit in (
+        ("sleep 60", "timeout", 1, 4.0),
+        ("exit 3", "crash", 2, 60.0),
+        ("memory", "memory", 2, 60.0),
+    ):
+        monkeypatch.setattr("prime_core.hosting.slot.BACK_OFF_S", (0.0,) * tries)
         with pytest.raises(HostError) as caught:
-            run(open_pool(params={"start": start}, start_limit_s=1.5))
+            run(open_pool(params={"start": start}, start_limit_s=limit))
         assert caught.value.kind == kind
         phase = "configured" if kind == "memory" else "making environment hostile"
         assert phase in str(caught.value)

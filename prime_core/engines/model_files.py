@@ -179,7 +179,7 @@ def _convert_gguf(file: Path, target: Path, dtype: str) -> None:
         raise EngineError(
             f"the GGUF file can't be converted: {error}",
             where=str(file),
-            fix="pip install 'prime-core[gguf]', and check that transformers knows the architecture",
+            fix="pip install 'prime-core[gguf]', and check that transformers knows its kind",
         ) from error
     for attribute in ("quantization_config", "_pre_quantization_dtype"):
         if hasattr(model.config, attribute):

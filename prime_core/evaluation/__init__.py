@@ -1,0 +1,1 @@
+"""Environments without training: held-out evaluation, and pass rates of tasks."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
+import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,9 @@ import pytest
 import torch
 
 from prime_core.api import EngineError, Generation, GenerationRequest, PrefillRequest
+from prime_core.engines.model_files import local_policy
+from prime_core.engines.transformers.engine import TransformersEngine
+from prime_core.engines.transformers.plugin import TransformersParams
 from prime_core.engines.transformers.race import RACE_MARGIN, race_margins
 
 
@@ -265,3 +271,51 @@ def test_requests_that_no_model_can_serve_are_refused(make_engine: Any) -> None:
             engine.generate_now([request])
     with pytest.raises(EngineError, match="start 0"):
         engine.prefill([PrefillRequest((1, 2), 0, 1.0)])
+
+
+def test_every_eos_token_of_the_generation_config_ends_a_turn(
+    model_dirs: dict[str, Path], tmp_path: Path
+) -> None:
+    directory = tmp_path / "model"
+    shutil.copytree(model_dirs["tied"], directory)
+    path = directory / "generation_config.json"
+    settings = json.loads(path.read_text())
+    path.write_text(json.dumps({**settings, "eos_token_id": [settings["eos_token_id"], 3, 5]}))
+    engine = TransformersEngine(TransformersParams())
+    engine.load(local_policy(directory))
+    stops = {settings["eos_token_id"], 3, 5}
+    ends = {g.token_ids[-1] for g in engine.generate_now(make_requests(80, max_tokens=60))}
+    assert len(ends & stops) >= 2
+    path.unlink()
+    config = json.loads((directory / "config.json").read_text())
+    (directory / "config.json").write_text(json.dumps({**config, "eos_token_id": None}))
+    other = TransformersEngine(TransformersParams())
+    with pytest.raises(EngineError, match="no EOS token"):
+        other.load(local_policy(directory))
+    engine.close()
+    other.close()
+
+
+def test_an_engine_without_a_policy_says_so() -> None:
+    engine = TransformersEngine(TransformersParams())
+    with pytest.raises(EngineError, match="no policy is loaded"):
+        collect(engine, make_requests(4))
+    engine.close()
+
+
+def test_bfloat16_differs_from_its_own_prefill_by_its_rounding(
+    model_dirs: dict[str, Path],
+) -> None:
+    engine = TransformersEngine(TransformersParams(dtype="bfloat16"))
+    engine.load(local_policy(model_dirs["tied"]))
+    requests = make_requests(16)
+    generations = engine.generate_now(requests)
+    prefills = engine.prefill(
+        [
+            PrefillRequest(r.token_ids + g.token_ids, len(r.token_ids), 1.0)
+            for r, g in zip(requests, generations, strict=True)
+        ]
+    )
+    for generation, prefill in zip(generations, prefills, strict=True):
+        np.testing.assert_allclose(prefill.logprobs, generation.logprobs, atol=1.0)
+    engine.close()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from prime_core.api.errors import FormatError
+from prime_core.api.errors import FormatError, RunError
 from prime_core.store import layout
 from prime_core.store.counter import StepRules
 from prime_core.store.objects import ObjectStore
@@ -146,11 +146,24 @@ class Intake:
         self, receipt: Receipt, dispatch: Dispatch | None, judgement: Judgement | None
     ) -> None:
         version = dispatch.policy_version if dispatch else 0
-        self.state.receive(receipt, version, self._settler.spent(receipt))
+        spent = self._settler.spent(receipt)
+        self._check_given_up(spent)
+        self.state.receive(receipt, version, spent)
         self._receipts.add(receipt.key)
         if dispatch is not None:
             facts = judgement.facts if judgement and receipt.decision == "accepted" else None
             self._settler.add(dispatch, receipt, facts)
+
+    def _check_given_up(self, spent: list[str]) -> None:
+        """A batch that was given up when the run was cut short can't be trained after all."""
+        steps = [step for each in spent if (step := self.state.step_of(each)) is not None]
+        if steps and min(steps) < self._rules.steps:
+            raise RunError(
+                f"the run was cut short before step {min(steps)}, and its rollouts were written "
+                f"off as surplus; with trainer.steps = {self._rules.steps} it would be trained",
+                where=layout.closed_path(min(steps)),
+                fix=f"keep trainer.steps at {min(steps)} or lower, or start a new run",
+            )
 
     def _dispatch(self, key: Key) -> Dispatch | None:
         found = self._store.exists(layout.dispatch_path(*key))
@@ -287,6 +300,6 @@ def run(config: RunConfig) -> None:
             said = time.monotonic()
             waiting = intake.waiting_for()
             logger.info("waiting for %s since %s", waiting, time.ctime(idle_since))
-            step = intake.state.first_open
-            tools.log(step, {"intake/waiting_for": waiting, "intake/waiting_since": idle_since})
+            waits = {"waiting_for": waiting, "waiting_s": time.time() - idle_since}
+            tools.log(intake.state.first_open, waits)
         time.sleep(POLL_S if local else REMOTE_POLL_S)

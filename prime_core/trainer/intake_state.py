@@ -115,6 +115,10 @@ class IntakeState:
         ]:
             del self._accepted[key]
 
+    def step_of(self, group_id: str) -> int | None:
+        """The step whose batch holds a group."""
+        return self._batched.get(group_id)
+
     def available(self) -> int:
         """Groups with signal that wait for an open step."""
         return sum(
@@ -140,8 +144,9 @@ class IntakeState:
             return Fate(group.status, group.reason if group.status == "filtered" else "")
         step = self._batched.get(group.id)
         if step is not None:
-            trained = self.newest_version >= step + 1
-            return Fate("trained", trained_step=step) if trained else None
+            if self.newest_version >= step + 1:
+                return Fate("trained", trained_step=step)
+            return Fate("surplus") if self.ended else None  # the run was cut short before it
         if self.rules.last_step(receipt.step, version) < self.first_open:
             return Fate("expired")
         return Fate("surplus") if self.ended else None

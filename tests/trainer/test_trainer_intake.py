@@ -22,7 +22,7 @@ from intake_world import (
     seal_of,
 )
 
-from prime_core.api.errors import PluginError
+from prime_core.api.errors import PluginError, RunError
 from prime_core.api.types import Decision, RewardedGroup
 from prime_core.store import layout
 from prime_core.store.counter import StepRules
@@ -309,6 +309,25 @@ def test_a_run_that_is_made_longer_goes_on_without_what_ended_as_surplus() -> No
     assert batches(world)[1] == ["1-worker-0-0-0", "1-worker-0-0-1"]
     assert world.counts() == {"trained": 4 * SIZE, "surplus": 2 * SIZE}
     assert balance(world.outside).holds
+
+
+def test_batches_beyond_the_end_of_a_run_that_is_cut_short_are_surplus() -> None:
+    world = World(StepRules(6, 3, 2, 2))
+    for step in range(3):
+        world.submit(world.dispatch(step, 0))
+    world.intake().poll()
+    assert len(world.closed()) == 3
+    world.train()
+    world.rules = StepRules(1, 3, 2, 2)
+    intake = world.intake()
+    intake.poll()
+    assert intake.finished
+    assert world.counts() == {"trained": 3 * SIZE, "surplus": 6 * SIZE}
+    assert balance(world.outside).holds
+    world.intake().poll()
+    world.rules = StepRules(6, 3, 2, 2)
+    with pytest.raises(RunError, match="cut short before step 1"):
+        world.intake()
 
 
 def test_a_straggler_of_a_step_closed_long_ago_gets_its_receipt_at_the_next_closing() -> None:

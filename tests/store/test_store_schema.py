@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rollout_rows import row, rows, two_turns, unscored
@@ -145,3 +147,14 @@ def test_rows_that_do_not_fit_together_are_named(where: str, broken: Sequence[Ro
 def test_no_rows_are_no_submission() -> None:
     with pytest.raises(FormatError, match="no rows"):
         check_rows([])
+
+
+def test_the_reference_page_lists_the_columns() -> None:
+    page = Path(__file__).parents[2] / "docs/reference/rollout-format.md"
+    table = page.read_text().partition("## Columns")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| ([a-z0-9<>, ]+\??) \|", table, re.MULTILINE)
+    expected = []
+    for field in arrow_schema():
+        kind = str(field.type).replace("element: ", "").replace(" not null", "")
+        expected.append((field.name, f"{kind}?" if field.nullable else kind))
+    assert rows == expected

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -79,3 +81,12 @@ def test_plugins_are_registered_with_the_papers_defaults() -> None:
 def test_delta_within_the_ppo_clip_is_refused_with_the_fix(delta: float) -> None:
     with pytest.raises(ValidationError, match="raise delta"):
         GrpoParams(epsilon=0.2, delta=delta)
+
+
+def test_listing_the_plugins_loads_no_torch() -> None:
+    code = (
+        "import sys, prime_core.trainer.plugin as p; p.prime_losses()[0].params();"
+        "p.make_group_norm(p.GroupNormParams(), None);"
+        "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

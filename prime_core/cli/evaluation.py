@@ -96,7 +96,7 @@ def evaluate(
     if run is not None:
         from prime_core.config.load import load
 
-        config = load(policies.run_toml(run)).config
+        config = load(policies.run_toml(run), check_files=False).config
         policy = policies.policy_of_run(config, version)
         environments: Sequence[EnvironmentChoice] = config.eval.environments
         if environment is not None and chosen is not None:

@@ -26,9 +26,14 @@ def _play(
     run_toml: Path, supervisor: int | None, role: str, play: Callable[[RunConfig], Any]
 ) -> None:
     """Load the resolved config, take the role's lock, play it."""
+    import logging
+
     from prime_core.config.load import load
     from prime_core.run.lifeline import RoleLock, die_with_parent
 
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
     die_with_parent(supervisor)
     config = load(run_toml, check_files=False).config
     # A run directory may be moved: what it holds lies beside its config, whatever that says.

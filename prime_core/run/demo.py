@@ -156,8 +156,21 @@ def run_demo(out: Path, *, seed: int, minutes: float | None) -> DemoResult:
     loaded = demo_config(out, seed)
     deadline = None if minutes is None else started + 60 * minutes
     summary = supervise(loaded, resume=False, deadline=deadline)
-    plots = plot_run(out / "run", out)
-    first, last = (summary["evaluations"][key] for key in ("first", "last"))
+    found = summary["evaluations"]
+    first, last = found["0"], found[str(summary["steps"])]
+    plots = plot_run(
+        out / "run",
+        out,
+        evaluations={int(version): one["sampled"] for version, one in found.items()},
+        facts={
+            "held-out accuracy": f"{first['sampled']:.3f} before, {last['sampled']:.3f} after "
+            f"(sampled, {first['tasks']} tasks)",
+            "greedy": f"{first['greedy']:.3f} before, {last['greedy']:.3f} after",
+            "rollout steps": str(summary["steps"]),
+            "seconds": f"{warmup_s:.0f} warm-up, {summary['seconds']:.0f} training and evaluation",
+            "outcomes": ", ".join(f"{k} {n}" for k, n in sorted(summary["outcomes"].items())),
+        },
+    )
     return DemoResult(
         accuracy_before=first["sampled"],
         accuracy_after=last["sampled"],

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from prime_core.api.errors import PrimeError, RunError
 from prime_core.api.protocols import TaskFilter
 from prime_core.api.types import Task, TaskProfile
+from prime_core.run.placing import DIGEST, place_model
 from prime_core.store.layout import KEYS, LOCK, MODEL, RUN, tasks_path
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ def _profile(config: RunConfig, environment: EnvironmentChoice) -> dict[str, Tas
         return {}
     from prime_core.evaluation.profiles import read_profile
 
-    digest = (config.run.dir / MODEL / "digest").read_text().strip()
+    digest = (config.run.dir / MODEL / DIGEST).read_text().strip()
     return read_profile(config.filters.profiles, environment.label, digest)
 
 
@@ -225,7 +226,6 @@ def prepare(config: RunConfig) -> None:
     from prime_core.engines import open_engine
     from prime_core.hub import Hub, RunContext
     from prime_core.hub.selection import selections
-    from prime_core.run.placing import place_model
     from prime_core.signing import Signer
     from prime_core.store.objects import open_store
     from prime_core.store.records import Lock, LockedPlugin
@@ -271,7 +271,7 @@ def main(run_toml: Path) -> int:
     from prime_core.config.load import load
 
     try:
-        prepare(load(run_toml).config)
+        prepare(load(run_toml, check_files=False).config)
     except PrimeError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         return 2

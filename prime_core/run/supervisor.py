@@ -56,9 +56,9 @@ def claim(loaded: LoadedConfig, *, resume: bool) -> LoadedConfig:
         old = load(run_dir / RUN, check_files=False).config
         preparation.check_same_run(old, loaded.config)
         run_id = old.run.id or run_id
-    run = loaded.config.run.model_copy(update={"dir": run_dir, "id": run_id})
-    config = loaded.config.model_copy(update={"run": run})
-    claimed = replace(loaded, config=config)
+    absolute = loaded.absolute()
+    run = absolute.config.run.model_copy(update={"dir": run_dir, "id": run_id})
+    claimed = replace(absolute, config=absolute.config.model_copy(update={"run": run}))
     run_dir.mkdir(parents=True, exist_ok=True)
     write_resolved(claimed, run_dir / RUN)
     return claimed

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prime_core.api.errors import IntegrityError, PluginError
+from prime_core.api.errors import IntegrityError
 from prime_core.api.protocols import AdvantageFunction
 from prime_core.config.sections import RunConfig
 from prime_core.store.layout import closed_path
@@ -89,7 +89,6 @@ def load_groups(
         IntegrityError: another run's record, bytes with another hash, a group that isn't there,
             a lag above `async.max`, or another temperature than the run's.
         FormatError: a submission that the strict reader refuses.
-        PluginError: the advantage function returned nonsense.
     """
     where = closed_path(closed.step)
     if closed.run_id != config.run.id:
@@ -111,7 +110,7 @@ def load_groups(
                 fix="the intake and the store disagree; resume from a copy of the run",
             )
         _check_rows(rows, closed.step, config)
-        batch.append(Group(entry.group_id, rows, _rollouts(rows, advantage, config.advantage.use)))
+        batch.append(Group(entry.group_id, rows, _rollouts(rows, advantage)))
     return batch
 
 
@@ -146,23 +145,13 @@ def _check_rows(rows: Sequence[RolloutRow], step: int, config: RunConfig) -> Non
             )
 
 
-def _rollouts(
-    rows: Sequence[RolloutRow], advantage: AdvantageFunction, plugin: str
-) -> tuple[Rollout, ...]:
+def _rollouts(rows: Sequence[RolloutRow], advantage: AdvantageFunction) -> tuple[Rollout, ...]:
     """Rollouts of the rows that carry a reward: unscored ones leave the baseline too."""
     scored = [row for row in rows if row.reward is not None and any(row.completion_mask)]
     rewards = [float(row.reward) for row in scored if row.reward is not None]
     if not scored:
         return ()
     advantages = advantage.advantages(rewards)
-    if len(advantages) != len(rewards) or not all(map(math.isfinite, advantages)):
-        raise PluginError(
-            f"it made of {len(rewards)} rewards the advantages {list(advantages)[:4]}",
-            plugin=f"advantage.{plugin}",
-            distribution=None,
-            phase="working",
-            fix="an advantage function returns one finite number per reward",
-        )
     return tuple(_rollout(row, value) for row, value in zip(scored, advantages, strict=True))
 
 

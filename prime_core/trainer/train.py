@@ -27,6 +27,7 @@ from prime_core.trainer import batch as batches
 from prime_core.trainer.checkpoint import load_newest, save_checkpoint
 from prime_core.trainer.fsdp import World, barrier, full_weights, open_world, shard
 from prime_core.trainer.grpo import Optimization, train_rollout_step
+from prime_core.trainer.guarded import GuardedAdvantage, GuardedLoss
 from prime_core.trainer.measures import Measures
 from prime_core.trainer.model import load_policy
 from prime_core.trainer.publish import Publisher
@@ -77,7 +78,9 @@ class Trainer:
         self.store = open_store(config)
         self.hub = Hub.discover(config.plugins.block)
         context = RunContext.from_environment(self.run_dir)
-        self.advantage = self.hub.make("advantage", config.advantage, context)
+        self.advantage = GuardedAdvantage(
+            self.hub.make("advantage", config.advantage, context), self.hub, config.advantage.use
+        )
         self.policy = load_policy(self.run_dir / MODEL, config.engine.temperature)
         if config.trainer.activation_checkpointing:
             self.policy.recompute_activations()
@@ -93,7 +96,7 @@ class Trainer:
                 weight_decay=config.trainer.weight_decay,
                 fused=True,
             ),
-            self.hub.make("loss", config.loss, context),
+            GuardedLoss(self.hub.make("loss", config.loss, context), self.hub, config.loss.use),
             config.trainer,
             config.loss,
         )
@@ -152,20 +155,18 @@ class Trainer:
                 lambda reason: self.metrics.log(step, waiting_for=reason),
             )
         idle = time.monotonic() - started
-        with self.hub.at_work("advantage", self.config.advantage.use):
-            groups = batches.load_groups(self.store, closed, self.config, self.advantage)
+        groups = batches.load_groups(self.store, closed, self.config, self.advantage)
         self._hold_versions(step, {one.version for group in groups for one in group.rollouts})
         self.opt.measures = Measures()
-        with self.hub.at_work("loss", self.config.loss.use):
-            train_rollout_step(
-                self.policy,
-                [group.rollouts for group in groups],
-                step,
-                self.bank,
-                self.opt,
-                self.world,
-                self.trace,
-            )
+        train_rollout_step(
+            self.policy,
+            [group.rollouts for group in groups],
+            step,
+            self.bank,
+            self.opt,
+            self.world,
+            self.trace,
+        )
         published = time.monotonic()
         with self.trace.span("publish", step=step, version=step + 1):
             same = self._publish(step + 1)

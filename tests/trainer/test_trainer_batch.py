@@ -5,7 +5,7 @@ import logging
 import pytest
 from trainer_runs import close_step, make_run
 
-from prime_core.api.errors import IntegrityError, PluginError
+from prime_core.api.errors import IntegrityError
 from prime_core.config.sections import RunConfig
 from prime_core.signing import Signer
 from prime_core.store import policy as policies
@@ -33,8 +33,8 @@ def closed(config: RunConfig, **changes: object) -> Closed:
     return Closed(**{**vars(found), **changes})
 
 
-def load(config: RunConfig, record: Closed, advantage=None) -> list[batch.Group]:
-    return batch.load_groups(open_store(config), record, config, advantage or GroupNorm())
+def load(config: RunConfig, record: Closed) -> list[batch.Group]:
+    return batch.load_groups(open_store(config), record, config, GroupNorm())
 
 
 def test_the_batch_is_in_closed_order_with_advantages_of_its_own_rewards(config) -> None:
@@ -78,16 +78,6 @@ def test_a_lag_above_max_and_another_temperature_are_refused(config) -> None:
     )
     with pytest.raises(IntegrityError, match="temperature"):
         load(hot, closed(config))
-
-
-@pytest.mark.parametrize("nonsense", [[], [float("nan")] * 3])
-def test_an_advantage_function_that_returns_nonsense_is_named(config, nonsense) -> None:
-    class Broken:
-        def advantages(self, rewards):
-            return nonsense
-
-    with pytest.raises(PluginError, match="group_norm"):
-        load(config, closed(config), Broken())
 
 
 def test_a_trainer_that_waits_says_for_whom_and_since_when(

@@ -6,6 +6,7 @@ Everything here is a pure function of what the store holds: no clock, no file.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -110,10 +111,16 @@ class RunView:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """New work: the step it is for and the policy version that generates it."""
+    """New work: the step it is for and the policy version that generates it.
+
+    Attributes:
+        groups: how many would fill the expected batch at the acceptance rate; a submission of more
+            than these is mostly waste. Says how much, not what, so it doesn't count in equality.
+    """
 
     step: int
     version: int
+    groups: int = field(default=1, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +158,8 @@ def next_step(
             continue
         version = rules.version_for(step, view.newest_version, held)
         if version is not None:
-            return Work(step, version)
+            missing = (rules.groups_per_step - expected.get(step, 0.0)) / acceptance_rate(view)
+            return Work(step, version, math.ceil(missing - _ROUNDING))
         wait = wait or Wait(f"a policy version that step {step} allows and this node holds")
     return wait or Wait("receipts: every step has its expected batch")
 

@@ -146,6 +146,21 @@ def test_it_falls_back_where_the_expectation_fails() -> None:
     assert next_step(world.view, world.rules) == Work(0, 0)
 
 
+def test_work_says_how_many_groups_would_fill_the_batch() -> None:
+    world = World(StepRules(10, 4, 2, 2), 1.0, 0, per_file=3)
+    found = next_step(world.view, world.rules)
+    assert isinstance(found, Work)
+    assert found.groups == 4
+    world.receive(world.dispatch(found))
+    found = next_step(world.view, world.rules)
+    assert isinstance(found, Work)
+    assert (found.step, found.groups) == (0, 1)
+    world.receive(world.dispatch(found), "rejected")
+    found = next_step(world.view, world.rules)
+    assert isinstance(found, Work)
+    assert (found.step, found.groups) == (0, 2)
+
+
 def test_refused_submissions_count_as_bad_and_late_ones_not_at_all() -> None:
     world = World(StepRules(10, 4, 2, 2), 1.0, 0, per_file=2)
     assert acceptance_rate(world.view) == 1.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from prime_core.store.counter import StepRules, Wait, Work, next_step
@@ -30,9 +31,16 @@ class Seeker:
     """One worker's eye on the store."""
 
     def __init__(
-        self, view: StoreView, rules: StepRules, node: str, metrics: MetricsLog, trace: Trace
+        self,
+        view: StoreView,
+        rules: StepRules,
+        node: str,
+        nodes: Collection[str],
+        metrics: MetricsLog,
+        trace: Trace,
     ) -> None:
-        self._view, self._rules, self._node = view, rules, node
+        """Args: nodes, those that still work: a dead one's unfinished work isn't waited for."""
+        self._view, self._rules, self._node, self._nodes = view, rules, node, nodes
         self._metrics, self._trace = metrics, trace
         self.waited_s = 0.0
 
@@ -82,7 +90,7 @@ class Seeker:
                 and self._serves(dispatch)
             ):
                 return Wait(f"the intake to take in submission {dispatch.n} of step {key[0]}")
-        return next_step(self._view, self._rules)
+        return next_step(self._view, self._rules, nodes=self._nodes)
 
     def _say(self, wait: Wait, since: float) -> None:
         seconds = time.time() - since

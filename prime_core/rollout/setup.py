@@ -84,7 +84,7 @@ class Equipment:
             n=self.seeker.next_index(work.step),
             policy_version=work.version,
             policy_digest=digest.hex(),
-            groups=self.config.engine.groups_per_submission,
+            groups=min(self.config.engine.groups_per_submission, work.groups),
             group_size=self.config.trainer.group_size,
             node_class=self.config.engine.node_class,
         )
@@ -117,6 +117,11 @@ class Equipment:
             for label, pool in self.pools.items()
             for name, value in pool.metrics().items()
         }
+
+
+def local_nodes(config: RunConfig, node: str) -> frozenset[str]:
+    """The nodes whose unfinished work is still expected: the configured workers and this one."""
+    return frozenset({node, *(f"worker-{index}" for index in range(config.engine.workers))})
 
 
 async def equip(config: RunConfig, node: str, stack: AsyncExitStack) -> Equipment:
@@ -159,7 +164,7 @@ async def equip(config: RunConfig, node: str, stack: AsyncExitStack) -> Equipmen
         engine=engine,
         pools=pools,
         producer=producer,
-        seeker=Seeker(view, rules, node, metrics, trace),
+        seeker=Seeker(view, rules, node, local_nodes(config, node), metrics, trace),
         metrics=metrics,
         trace=trace,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import secrets
 import sys
 from collections import Counter
@@ -102,6 +103,19 @@ def check_same_run(old: RunConfig, new: RunConfig) -> None:
             where=str(old.run.dir / RUN),
             fix="give the values that the run started with, or start a new run",
         )
+
+
+def config_digest(config: RunConfig) -> str:
+    """SHA-256 (hex) of what the config decides: all of it but `RESUMABLE`, wherever it lies."""
+    values = config.model_dump(mode="json", by_alias=True)
+    for key in RESUMABLE:
+        *sections, last = key.split(".")
+        place = values
+        for section in sections:
+            place = place[section]
+        del place[last]
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def new_run_id() -> str:
@@ -260,7 +274,7 @@ def prepare(config: RunConfig) -> None:
         engine_fingerprint=engine.capabilities.fingerprint,
         seeds={"run": config.run.seed},
         model_digest=digest,
-        config_digest=hashlib.sha256((config.run.dir / RUN).read_bytes()).hexdigest(),
+        config_digest=config_digest(config),
     )
     engine.close()
     store.put(LOCK, lock.to_json())

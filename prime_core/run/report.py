@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from prime_core.store.layout import RUN
 from prime_core.store.metrics import read_metrics
 from prime_core.store.trace import read_trace
 
@@ -110,7 +111,8 @@ def report(run_dir: Path) -> Report:
     Raises:
         FormatError: metrics or trace are damaged.
     """
-    from prime_core.store.objects import ObjectStore
+    from prime_core.config.load import load
+    from prime_core.store.objects import open_store
     from prime_core.store.outcomes import balance
 
     records = read_metrics(run_dir)
@@ -124,7 +126,7 @@ def report(run_dir: Path) -> Report:
                 lag[int(key[4:])] = lag.get(int(key[4:]), 0) + int(count)
     rollouts = sum(int(record["rollouts"]) for record in made.values())
     used = sum(int(record["batch/rollouts"]) for record in trained.values())
-    found = balance(ObjectStore(str(run_dir)))
+    found = balance(open_store(load(run_dir / RUN, check_files=False).config))
     unsettled = {"carried": found.total.carried, "in_flight": found.total.in_flight}
     outcomes = {
         **found.total.outcomes,

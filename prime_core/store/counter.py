@@ -114,8 +114,8 @@ class Work:
     """New work: the step it is for and the policy version that generates it.
 
     Attributes:
-        groups: how many would fill the expected batch at the acceptance rate; a submission of more
-            than these is mostly waste. Says how much, not what, so it doesn't count in equality.
+        groups: how many would fill the expected batch at the step's own acceptance rate so far; a
+            submission of more than these is mostly waste. Not part of equality: how much, not what.
     """
 
     step: int
@@ -158,7 +158,7 @@ def next_step(
             continue
         version = rules.version_for(step, view.newest_version, held)
         if version is not None:
-            missing = (rules.groups_per_step - expected.get(step, 0.0)) / acceptance_rate(view)
+            missing = (rules.groups_per_step - expected.get(step, 0.0)) / step_rate(view, step)
             return Work(step, version, math.ceil(missing - _ROUNDING))
         wait = wait or Wait(f"a policy version that step {step} allows and this node holds")
     return wait or Wait("receipts: every step has its expected batch")
@@ -176,6 +176,18 @@ def acceptance_rate(view: RunView) -> float:
         dispatch = view.dispatches.get(receipt.key)
         groups += len(receipt.groups) or (dispatch.groups if dispatch else 0)
         signal += sum(group.status == "signal" for group in receipt.groups)
+    return max(signal / groups, MIN_ACCEPTANCE) if groups else 1.0
+
+
+def step_rate(view: RunView, step: int) -> float:
+    """Share of groups with signal in the receipts of one step: 1 before any, at least 1/16.
+
+    Of one step alone, because with one worker that is all its earlier work for the step, whatever
+    else has arrived: so the size of a submission doesn't depend on the moment of asking.
+    """
+    judged = [receipt for key, receipt in view.receipts.items() if key[0] == step]
+    groups = sum(len(receipt.groups) for receipt in judged)
+    signal = sum(group.status == "signal" for receipt in judged for group in receipt.groups)
     return max(signal / groups, MIN_ACCEPTANCE) if groups else 1.0
 
 

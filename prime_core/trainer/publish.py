@@ -36,13 +36,24 @@ class Publisher:
         run_dir: its local directory.
         run_id: stands in every header.
         signer: the trainer's key.
+        nonce: 32 bytes for version 0's header, so that runs with one id repeat each other; None
+            draws it, which is what a run with strangers needs: nobody may know the first beacon
+            before version 0 is sealed.
     """
 
-    def __init__(self, store: ObjectStore, run_dir: Path, run_id: str, signer: Signer) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        run_dir: Path,
+        run_id: str,
+        signer: Signer,
+        nonce: bytes | None = None,
+    ) -> None:
         self._store = store
         self._run_dir = run_dir
         self._run_id = run_id
         self._signer = signer
+        self._nonce = nonce
 
     def finish_started(self) -> None:
         """Seal what a killed trainer left on disk without its seal; drop its scratch."""
@@ -107,6 +118,7 @@ class Publisher:
             self._run_id,
             file,
             self._signer,
+            nonce=self._nonce if version == 0 else None,
             shard_bytes=max(1, file.stat().st_size),  # one shard: nothing is cut on one machine
         )
 

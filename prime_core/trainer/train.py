@@ -6,6 +6,7 @@ any instant and started again, the trainer trains the same batches to the same b
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import sys
@@ -67,6 +68,14 @@ def _become_torchrun(ranks: int, run_toml: Path) -> None:
     os.execv(sys.executable, [*launcher, "--nproc-per-node", str(ranks), *role])  # noqa: S606
 
 
+def nonce_of(config: RunConfig) -> bytes | None:
+    """Version 0's nonce: a function of run id and seed where every node is trusted."""
+    trust: str = config.run.trust  # of a run with strangers, once there is another value
+    if trust != "none":
+        return None
+    return hashlib.sha256(f"{config.run.id} {config.run.seed}".encode()).digest()
+
+
 class Trainer:
     """One rank's state between rollout steps. Rank 0 alone publishes, logs and notifies."""
 
@@ -105,6 +114,7 @@ class Trainer:
             self.run_dir,
             config.run.id,
             Signer.load(self.run_dir / KEYS / "trainer.key"),
+            nonce_of(config),
         )
         process = "trainer" if world.leads else f"trainer-rank-{world.rank}"
         self.trace = Trace(self.run_dir, process)

@@ -17,6 +17,7 @@ from prime_core.store.counter import (
     acceptance_rate,
     expected_batches,
     next_step,
+    step_rate,
 )
 from prime_core.store.records import Closed, ClosedGroup, Dispatch, GroupReceipt, Receipt
 
@@ -155,10 +156,20 @@ def test_work_says_how_many_groups_would_fill_the_batch() -> None:
     found = next_step(world.view, world.rules)
     assert isinstance(found, Work)
     assert (found.step, found.groups) == (0, 1)
-    world.receive(world.dispatch(found), "rejected")
+
+
+def test_how_many_groups_are_short_follows_the_steps_own_rate() -> None:
+    """One step's receipts are all there when its only worker asks; others' may still arrive."""
+    world = World(StepRules(10, 8, 2, 2), 0.5, 0, per_file=4)
     found = next_step(world.view, world.rules)
     assert isinstance(found, Work)
-    assert (found.step, found.groups) == (0, 2)
+    world.receive(world.dispatch(found))
+    rate = step_rate(world.view, 0)
+    assert rate == 0.5
+    found = next_step(world.view, world.rules)
+    assert isinstance(found, Work)
+    assert (found.step, found.groups) == (0, 12)
+    assert step_rate(world.view, 1) == 1.0
 
 
 def test_refused_submissions_count_as_bad_and_late_ones_not_at_all() -> None:

@@ -1,9 +1,10 @@
 """Training passes per second on samples of mixed length: packed against padded.
 
-    python benchmarks/packing.py [--json] [--samples 48]
+    python benchmarks/packing.py [--json] [--groups 6]
 
 Both run forward and backward of one tiny Qwen2 over the same samples, one thread. Padded is the
-usual way: batches of 8 in arrival order, filled up to their longest sample. Seconds are CPU time.
+usual way: batches of 8 in arrival order, filled up to their longest sample. Packed samples of one
+group share their prompt. Seconds are CPU time.
 """
 
 from __future__ import annotations
@@ -18,45 +19,65 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from prime_core.engines.tiny_model import build_tiny_model
+from prime_core.trainer.micro import pack
 from prime_core.trainer.model import PolicyModel, load_policy
-from prime_core.trainer.packing import Rollout, pack, plan
+from prime_core.trainer.packing import Rollout, bundle, plan
 
-PADDED_BATCH = 8
+GROUP = 8
 CAPACITY = 2048
+Groups = list[list[Rollout]]
 
 
-def make_samples(count: int, seed: int = 0) -> list[Rollout]:
-    """Lognormal lengths (median 150, most below 600, none above 1000), half of each trained."""
-    rng = np.random.default_rng(seed)
-    lengths = np.exp(rng.normal(5.0, 0.6, count)).astype(int).clip(8, 1000)
+def make_rollout(rng: np.random.Generator, prompt: NDArray[np.int64], length: int) -> Rollout:
+    """A rollout of `length` tokens behind a prompt."""
+    tokens = np.concatenate([prompt, rng.integers(0, 40, length)])
+    trained = np.arange(len(tokens)) >= len(prompt)
+    return Rollout(tokens, trained, np.zeros(len(tokens), np.float32), 1.0, version=0)
+
+
+def mixed_samples(groups: int) -> Groups:
+    """Every sample with a prompt of its own; lengths lognormal, median 150, at most 1000."""
+    rng = np.random.default_rng(0)
+    lengths = np.exp(rng.normal(5.0, 0.6, (groups, GROUP))).astype(int).clip(8, 1000)
     return [
-        Rollout(
-            rng.integers(0, 40, n), np.arange(n) >= n // 2, np.zeros(n, np.float32), 1.0, version=0
-        )
-        for n in (int(length) for length in lengths)
+        [make_rollout(rng, rng.integers(0, 40, n // 2), n - n // 2) for n in row.tolist()]
+        for row in lengths
     ]
 
 
-def packed_pass(policy: PolicyModel, samples: list[Rollout]) -> tuple[float, int]:
+def grouped_samples(groups: int) -> Groups:
+    """GRPO's own shape: groups of 8 with one prompt of 128 tokens, completions of 16 to 127."""
+    rng = np.random.default_rng(1)
+    result = []
+    for _ in range(groups):
+        prompt = rng.integers(0, 40, 128)
+        result.append([make_rollout(rng, prompt, int(rng.integers(16, 128))) for _ in range(GROUP)])
+    return result
+
+
+def packed_pass(policy: PolicyModel, groups: Groups) -> tuple[float, int]:
     """Sum of trained log-probabilities, with gradients, and places computed."""
     total, places = 0.0, 0
-    for one in plan([len(s.token_ids) - 1 for s in samples], CAPACITY, 1)[0]:
-        micro = pack([samples[i] for i in one], [1.0] * len(one), torch.device("cpu"))
+    samples = [one for group in groups for one in group]
+    bundles = bundle(groups, CAPACITY)
+    for bins in plan([one.inputs for one in bundles], CAPACITY, 1)[0]:
+        weights = [1.0] * len(samples)
+        micro = pack(samples, [bundles[b] for b in bins], weights, torch.device("cpu"))
         logprobs, _ = policy(micro)
-        loss = (logprobs * micro.weights_T).sum()
+        loss = (logprobs * micro.weights_N).sum()
         loss.backward()
         total += float(loss)
         places += len(micro.inputs_T)
     return total, places
 
 
-def padded_pass(model: Any, samples: list[Rollout]) -> tuple[float, int]:
+def padded_pass(model: Any, groups: Groups) -> tuple[float, int]:
     """The same with padding, in batches of arrival order."""
     total, places = 0.0, 0
-    for start in range(0, len(samples), PADDED_BATCH):
-        batch = samples[start : start + PADDED_BATCH]
+    for batch in groups:
         width = max(len(s.token_ids) for s in batch)
         ids = torch.zeros(len(batch), width, dtype=torch.int64)
         real = torch.zeros(len(batch), width, dtype=torch.int64)
@@ -85,41 +106,49 @@ def timed(run: Callable[[], tuple[float, int]], repeats: int) -> dict[str, float
     return {"seconds": min(times), "places": places, "logprob_sum": total}
 
 
+def compare(model: Any, policy: PolicyModel, groups: Groups, repeats: int) -> dict[str, Any]:
+    """Both ways over the same samples."""
+    tokens = sum(len(one.token_ids) for group in groups for one in group)
+    found: dict[str, Any] = {
+        "tokens": tokens,
+        "padded": timed(lambda: padded_pass(model, groups), repeats),
+        "packed": timed(lambda: packed_pass(policy, groups), repeats),
+    }
+    for way in ("padded", "packed"):
+        found[way]["tokens_per_second"] = tokens / found[way]["seconds"]
+    found["speed_ratio"] = found["padded"]["seconds"] / found["packed"]["seconds"]
+    return found
+
+
 def main() -> None:
-    """Measure both ways and print figures and ratio."""
+    """Measure both ways on both kinds of samples and print figures and ratio."""
     parser = argparse.ArgumentParser(description="packed against padded training passes")
-    parser.add_argument("--samples", type=int, default=48)
+    parser.add_argument("--groups", type=int, default=6)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    samples = make_samples(given.samples)
-    tokens = sum(len(s.token_ids) for s in samples)
     with tempfile.TemporaryDirectory() as scratch:
         directory = build_tiny_model(Path(scratch), hidden=256, layers=4, heads=4)
         from transformers import AutoModelForCausalLM
 
-        padded_model = AutoModelForCausalLM.from_pretrained(directory, attn_implementation="sdpa")
+        model = AutoModelForCausalLM.from_pretrained(directory, attn_implementation="sdpa")
         policy = load_policy(directory, temperature=1.0)
-    results: dict[str, Any] = {
-        "samples": len(samples),
-        "tokens": tokens,
-        "padded": timed(lambda: padded_pass(padded_model, samples), given.repeats),
-        "packed": timed(lambda: packed_pass(policy, samples), given.repeats),
+    results = {
+        "mixed": compare(model, policy, mixed_samples(given.groups), given.repeats),
+        "grouped": compare(model, policy, grouped_samples(given.groups), given.repeats),
     }
-    for way in ("padded", "packed"):
-        results[way]["tokens_per_second"] = tokens / results[way]["seconds"]
-    results["speed_ratio"] = results["padded"]["seconds"] / results["packed"]["seconds"]
     if given.json:
         print(json.dumps(results, indent=2))
         return
-    for way in ("padded", "packed"):
-        found = results[way]
-        print(
-            f"{way:7} {found['seconds']:6.2f} s {found['tokens_per_second']:7.0f} tokens/s, "
-            f"{max(0.0, 1 - tokens / found['places']):.0%} padding"
-        )
-    print(f"packed is {results['speed_ratio']:.2f} times as fast")
+    for kind, found in results.items():
+        for way in ("padded", "packed"):
+            one = found[way]
+            print(
+                f"{kind:8} {way:7} {one['seconds']:6.2f} s {one['tokens_per_second']:7.0f} "
+                f"tokens/s, {one['places']} places for {found['tokens']} tokens"
+            )
+        print(f"{kind:8} packed is {found['speed_ratio']:.2f} times as fast")
 
 
 if __name__ == "__main__":

@@ -22,8 +22,9 @@ from prime_core.store.trace import Trace
 from prime_core.trainer.fsdp import World, clip_gradients, sync_gradients
 from prime_core.trainer.loss import k3, kl_penalty, sequence_weights
 from prime_core.trainer.measures import Measures
+from prime_core.trainer.micro import MicroBatch, pack
 from prime_core.trainer.model import PolicyModel
-from prime_core.trainer.packing import MicroBatch, Rollout, pack, plan
+from prime_core.trainer.packing import Rollout, bundle, plan
 from prime_core.trainer.weights import WeightBank
 
 
@@ -68,21 +69,24 @@ def split_groups(count: int, parts: int) -> list[range]:
 
 
 def make_share(
-    rollouts: Sequence[Rollout], opt: Optimization, world: World, dtype: torch.dtype
+    groups: Sequence[Sequence[Rollout]], opt: Optimization, world: World, dtype: torch.dtype
 ) -> Share:
     """Weigh and pack the batch of one optimizer step; every rank computes the same plan."""
+    rollouts = [one for group in groups for one in group]
     weights = sequence_weights([one.token_count for one in rollouts], opt.terms.aggregation)
-    planned = plan(
-        [len(one.token_ids) - 1 for one in rollouts], opt.trainer.pack_tokens, world.size
-    )
+    capacity = opt.trainer.pack_tokens
+    bundles = bundle(groups, capacity)
+    planned = plan([one.inputs for one in bundles], capacity, world.size)
     mine = planned[world.rank]
     return Share(
+        [pack(rollouts, [bundles[b] for b in one], weights, world.device, dtype) for one in mine],
         [
-            pack([rollouts[i] for i in one], [weights[i] for i in one], world.device, dtype)
-            for one in mine
-        ],
-        [
-            {rollouts[i].version for rank in planned for i in rank[place]}
+            {
+                rollouts[i].version
+                for rank in planned
+                for b in rank[place]
+                for i in bundles[b].members
+            }
             for place in range(len(mine))
         ],
     )
@@ -109,7 +113,7 @@ def train_rollout_step(
     """
     dtype = next(policy.parameters()).dtype
     shares = [
-        make_share([one for g in part for one in groups[g]], opt, world, dtype)
+        make_share([groups[g] for g in part], opt, world, dtype)
         for part in split_groups(len(groups), opt.trainer.optimizer_steps)
     ]
     with trace.span("logprobs", step=version):
@@ -134,24 +138,24 @@ def fix_logprobs(
     micros = [micro for share in shares for micro in share.micros]
     versions = [versions for share in shares for versions in share.versions]
     for micro in micros:
-        micro.old_T, _ = policy(micro)
+        micro.old_N, _ = policy(micro)
         opt.measures.forward_tokens += len(micro.inputs_T)
     if opt.terms.kl_coef > 0:
         with bank.swapped_in(0):
             for micro in micros:
-                micro.reference_T, _ = policy(micro)
+                micro.reference_N, _ = policy(micro)
                 opt.measures.forward_tokens += len(micro.inputs_T)
     # Engine against trainer, under the version that generated: every n-th micro-batch.
     probe = range(0, len(micros), max(1, round(1 / opt.trainer.mismatch_share)))
     for place in probe:
-        micros[place].own_T = micros[place].old_T.clone()
+        micros[place].own_N = micros[place].old_N.clone()
     for older in sorted(set().union(*versions) - {version}):
         with bank.swapped_in(older):
             for place in (place for place in probe if older in versions[place]):
                 micro = micros[place]
-                logprobs_T, _ = policy(micro)
+                logprobs_N, _ = policy(micro)
                 opt.measures.forward_tokens += len(micro.inputs_T)
-                micro.own_T = torch.where(micro.versions_T == older, logprobs_T, micro.own_T)
+                micro.own_N = torch.where(micro.versions_N == older, logprobs_N, micro.own_N)
     for place in probe:
         opt.measures.add_mismatch(micros[place])
 
@@ -162,12 +166,12 @@ def optimizer_step(
     """One update: backward of every micro-batch, one reduction, clip, AdamW."""
     for place, micro in enumerate(micros):
         sync_gradients(policy, on=place == len(micros) - 1)
-        logprobs_T, entropies_T = policy(micro)
-        losses_T, measured = micro_losses(micro, logprobs_T, entropies_T, opt)
-        loss = (losses_T * micro.weights_T).sum()
+        logprobs_N, entropies_N = policy(micro)
+        losses_N, measured = micro_losses(micro, logprobs_N, entropies_N, opt)
+        loss = (losses_N * micro.weights_N).sum()
         # FSDP averages gradients over ranks; the loss is a sum over all of them.
         (loss * world.size).backward()  # type: ignore[no-untyped-call]
-        opt.measures.add_micro(micro, loss, logprobs_T, entropies_T, measured)
+        opt.measures.add_micro(micro, loss, logprobs_N, entropies_N, measured)
     norm = clip_gradients(policy, opt.trainer.max_grad_norm)
     if not math.isfinite(norm):
         raise RunError(
@@ -184,17 +188,17 @@ def optimizer_step(
 
 
 def micro_losses(
-    micro: MicroBatch, logprobs_T: Tensor, entropies_T: Tensor, opt: Optimization
+    micro: MicroBatch, logprobs_N: Tensor, entropies_N: Tensor, opt: Optimization
 ) -> tuple[Tensor, Mapping[str, Tensor]]:
-    """Policy loss, entropy bonus and KL term per token, [T], and named values [T] to log."""
-    losses_T, values = opt.loss.token_losses(
-        logprobs_T, micro.old_T, micro.advantages_T, micro.mask_T
+    """Policy loss, entropy bonus and KL term per token, [N], and named values [N] to log."""
+    losses_N, values = opt.loss.token_losses(
+        logprobs_N, micro.old_N, micro.advantages_N, micro.mask_N
     )
-    measured = {f"loss/{name}": values_T for name, values_T in values.items()}
+    measured = {f"loss/{name}": values_N for name, values_N in values.items()}
     if opt.terms.entropy_coef > 0:
-        losses_T = losses_T - opt.terms.entropy_coef * entropies_T
+        losses_N = losses_N - opt.terms.entropy_coef * entropies_N
     if opt.terms.kl_coef > 0:
-        penalty_T = kl_penalty(logprobs_T, micro.old_T, micro.reference_T, micro.mask_T)
-        losses_T = losses_T + opt.terms.kl_coef * penalty_T
-        measured["policy/kl_reference"] = k3(logprobs_T.detach(), micro.reference_T, micro.mask_T)
-    return losses_T, measured
+        penalty_N = kl_penalty(logprobs_N, micro.old_N, micro.reference_N, micro.mask_N)
+        losses_N = losses_N + opt.terms.kl_coef * penalty_N
+        measured["policy/kl_reference"] = k3(logprobs_N.detach(), micro.reference_N, micro.mask_N)
+    return losses_N, measured

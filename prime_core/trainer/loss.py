@@ -34,13 +34,13 @@ class GrpoLoss:
     def token_losses(
         self, logprobs: Tensor, old_logprobs: Tensor, advantages: Tensor, mask: Tensor
     ) -> tuple[Tensor, Mapping[str, Tensor]]:
-        """Per-token losses [T], and per-token shares [T] of the three clips.
+        """Per-token losses [N], and per-token shares [N] of the three clips.
 
         Args:
-            logprobs: [T] under the weights that train, with gradient.
-            old_logprobs: [T] under the weights at the start of the rollout step.
-            advantages: [T], constant over a rollout.
-            mask: [T] bool, True where the target is a model token.
+            logprobs: [N] under the weights that train, with gradient.
+            old_logprobs: [N] under the weights at the start of the rollout step.
+            advantages: [N], constant over a rollout.
+            mask: [N] bool, True where the target is a model token.
         """
         ratio = importance_ratio(logprobs, old_logprobs, mask)
         bounded = torch.clamp(ratio, max=self.delta) * advantages
@@ -56,13 +56,13 @@ class GrpoLoss:
 
 
 def importance_ratio(logprobs: Tensor, old_logprobs: Tensor, mask: Tensor) -> Tensor:
-    """exp(logprobs - old_logprobs), [T]; exactly 1 at masked tokens, log bounded by +-20."""
+    """exp(logprobs - old_logprobs), [N]; exactly 1 at masked tokens, log bounded by +-20."""
     log_ratio = torch.where(mask, logprobs - old_logprobs, torch.zeros_like(logprobs))
     return torch.exp(torch.clamp(log_ratio, -MAX_LOG_RATIO, MAX_LOG_RATIO))
 
 
 def k3(logprobs: Tensor, reference: Tensor, mask: Tensor) -> Tensor:
-    """exp(d) - d - 1 with d = reference - logprobs, [T] (Schulman's k3): never negative.
+    """exp(d) - d - 1 with d = reference - logprobs, [N] (Schulman's k3): never negative.
 
     Its mean over tokens drawn from `logprobs` is KL(policy || reference).
     """
@@ -74,7 +74,7 @@ def k3(logprobs: Tensor, reference: Tensor, mask: Tensor) -> Tensor:
 def kl_penalty(
     logprobs: Tensor, old_logprobs: Tensor, reference_logprobs: Tensor, mask: Tensor
 ) -> Tensor:
-    """r * k3, [T], with gradient: an unbiased estimate of KL(policy || reference) and its gradient.
+    """r * k3, [N], with gradient: an unbiased estimate of KL(policy || reference) and its gradient.
 
     The gradient of k3 alone, on tokens of the policy, is that of KL(reference || policy). The
     ratio repairs it even where its value is 1, because it carries the gradient of the sampling

@@ -15,7 +15,7 @@ from torch import Tensor
 from prime_core.api.errors import RunError
 from prime_core.trainer.fsdp import World, max_over_ranks, sum_over_ranks
 from prime_core.trainer.loss import k3
-from prime_core.trainer.packing import MicroBatch
+from prime_core.trainer.micro import MicroBatch
 
 
 class Measures:
@@ -36,44 +36,42 @@ class Measures:
         Both are k3 estimates on tokens that the own version drew: KL(engine || trainer) and
         KL(own version || current). They separate a defect from what asynchrony costs.
         """
-        mask_T, own_T = micro.mask_T, micro.own_T
-        self._add_masked(
-            mask_T,
+        self._add_sums(
             {
-                "probed": torch.ones_like(own_T),
-                "mismatch/kl": k3(micro.engine_T, own_T, mask_T),
-                "drift/kl": k3(own_T, micro.old_T, mask_T),
-            },
+                "probed": torch.ones_like(micro.own_N),
+                "mismatch/kl": k3(micro.engine_N, micro.own_N, micro.mask_N),
+                "drift/kl": k3(micro.own_N, micro.old_N, micro.mask_N),
+            }
         )
-        gaps = torch.where(mask_T, (own_T - micro.engine_T).abs(), 0.0)
-        self._largest_gap = max(self._largest_gap, float(gaps.max()))
+        gaps_N = (micro.own_N - micro.engine_N).abs()
+        if len(gaps_N):
+            self._largest_gap = max(self._largest_gap, float(gaps_N.max()))
 
     @torch.no_grad()
     def add_micro(
         self,
         micro: MicroBatch,
         loss: Tensor,
-        logprobs_T: Tensor,
-        entropies_T: Tensor,
+        logprobs_N: Tensor,
+        entropies_N: Tensor,
         extra: Mapping[str, Tensor],
     ) -> None:
-        """One micro-batch that was trained; `extra` holds named values [T] of the loss's terms."""
+        """One micro-batch that was trained; `extra` holds named values [N] of the loss's terms."""
         self.train_tokens += len(micro.inputs_T)
         self._sums["loss"] += float(loss)
-        self._add_masked(
-            micro.mask_T,
+        self._add_sums(
             {
-                "tokens": torch.ones_like(logprobs_T),
-                "policy/entropy": entropies_T,
-                "policy/kl_old": k3(micro.old_T, logprobs_T, micro.mask_T),
+                "tokens": torch.ones_like(logprobs_N),
+                "policy/entropy": entropies_N,
+                "policy/kl_old": k3(micro.old_N, logprobs_N, micro.mask_N),
                 **extra,
-            },
+            }
         )
 
-    def _add_masked(self, mask_T: Tensor, values: Mapping[str, Tensor]) -> None:
+    def _add_sums(self, values: Mapping[str, Tensor]) -> None:
         """Add sums over trained tokens; one transfer from the device for all of them."""
-        stacked = torch.where(mask_T, torch.stack(list(values.values())), 0.0)
-        for name, total in zip(values, stacked.double().sum(dim=1).tolist(), strict=True):
+        stacked = torch.stack(list(values.values())).double()
+        for name, total in zip(values, stacked.sum(dim=1).tolist(), strict=True):
             self._sums[name] += total
 
     def add_update(self, grad_norm: float, lr: float) -> None:

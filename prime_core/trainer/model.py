@@ -16,7 +16,7 @@ from torch.utils.checkpoint import checkpoint
 from prime_core.api.errors import RunError
 from prime_core.trainer import attention
 from prime_core.trainer.logprobs import token_logprobs
-from prime_core.trainer.packing import MicroBatch
+from prime_core.trainer.micro import MicroBatch
 
 # settings by which a model changes its logits after the output layer: not known to `logprobs.py`
 LOGIT_SETTINGS = ("final_logit_softcapping", "logits_scaling", "logit_scale")
@@ -52,24 +52,18 @@ class PolicyModel(nn.Module):
         return list(self.causal_lm.base_model.layers)
 
     def forward(self, micro: MicroBatch) -> tuple[Tensor, Tensor]:
-        """Log-probabilities and entropies of the targets, both [T]; 0 where nothing is trained."""
+        """Log-probabilities and entropies of the trained tokens, both [N]."""
         hidden_TD = self.causal_lm.base_model(
             input_ids=micro.inputs_T[None],
             position_ids=micro.positions_T[None],
             use_cache=False,
-            segment_runs=micro.runs,
+            segments=micro.segments,
         ).last_hidden_state[0]
-        rows_N = micro.mask_T.nonzero().squeeze(1)
-        logprobs_N, entropies_N = token_logprobs(
-            hidden_TD[rows_N],
+        return token_logprobs(
+            hidden_TD[micro.rows_N],
             self.causal_lm.get_output_embeddings().weight,
-            micro.targets_T[rows_N],
+            micro.targets_N,
             self.temperature,
-        )
-        zeros_T = logprobs_N.new_zeros(len(micro.inputs_T))
-        return (
-            zeros_T.index_put((rows_N,), logprobs_N),
-            zeros_T.index_put((rows_N,), entropies_N),
         )
 
     def recompute_activations(self) -> None:

@@ -1,20 +1,20 @@
-"""Rollouts to packed micro-batches: first-fit-decreasing, samples isolated, nothing truncated.
+"""Which rollouts go into which micro-batch of which rank: first-fit-decreasing, nothing truncated.
 
-`grpo.py` packs the batch of one optimizer step for all ranks at once. Every rank gets the same
-number of micro-batches (dummies train nothing), because FSDP's collectives must match.
+`grpo.py` plans the batch of one optimizer step for all ranks at once; `micro.py` makes the tensors.
+Every rank gets the same number of micro-batches, because FSDP's collectives must match.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from prime_core.trainer.attention import SegmentRun
+# a prompt is shared where that saves this part of the group's inputs: branches attend through a
+# mask, which costs what it saves where completions are much longer than the prompt
+MIN_SAVED = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,38 +40,74 @@ class Rollout:
         """Trained tokens. The first token of a sequence is given, never chosen."""
         return int(self.trained[1:].sum())
 
+    @property
+    def input_count(self) -> int:
+        """Inputs it takes alone: its last token is only ever a target."""
+        return len(self.token_ids) - 1
 
-@dataclass(slots=True)
-class MicroBatch:
-    """Packed inputs [T] and, for each, what is known of the next token of its sequence.
+    @property
+    def prompt(self) -> NDArray[np.int64]:
+        """The tokens before the first trained one."""
+        return self.token_ids[: int(self.trained.argmax())]
 
-    A sequence of L tokens takes L - 1 places: its last token is only ever a target. `old`,
-    `reference` and `own` are filled by passes under other weights before training.
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Rollouts that are computed together: one alone, or several that share their prompt.
 
     Attributes:
-        weights_T: aggregation weight of the token, global over micro-batches and ranks.
-        versions_T: policy version that chose the token, -1 where it isn't trained.
-        runs: the isolated samples, as runs of equal lengths.
+        members: indices of the rollouts.
+        shared: tokens of the shared prompt; 0 for a rollout alone.
+        inputs: tokens that go through the model.
     """
 
-    inputs_T: Tensor
-    positions_T: Tensor
-    targets_T: Tensor
-    mask_T: Tensor
-    weights_T: Tensor
-    advantages_T: Tensor
-    engine_T: Tensor
-    versions_T: Tensor
-    runs: tuple[SegmentRun, ...]
-    old_T: Tensor = field(default_factory=lambda: torch.empty(0))
-    reference_T: Tensor = field(default_factory=lambda: torch.empty(0))
-    own_T: Tensor = field(default_factory=lambda: torch.empty(0))
+    members: tuple[int, ...]
+    shared: int
+    inputs: int
+
+
+def bundle(groups: Sequence[Sequence[Rollout]], capacity: int) -> list[Bundle]:
+    """Bundles of at most `capacity` inputs (unless one rollout alone has more).
+
+    Members index the rollouts of all groups, one group after the other.
+    """
+    bundles: list[Bundle] = []
+    first = 0
+    for group in groups:
+        shared = _shared_prompt(group)
+        members: list[int] = []
+        inputs = shared
+        for index, rollout in enumerate(group, start=first):
+            if not shared:
+                bundles.append(Bundle((index,), 0, rollout.input_count))
+                continue
+            more = rollout.input_count - shared
+            if members and inputs + more > capacity:
+                bundles.append(Bundle(tuple(members), shared, inputs))
+                members, inputs = [], shared
+            members.append(index)
+            inputs += more
+        if members:
+            bundles.append(Bundle(tuple(members), shared, inputs))
+        first += len(group)
+    return bundles
+
+
+def _shared_prompt(group: Sequence[Rollout]) -> int:
+    """Tokens of the prompt that a group shares, 0 where sharing it doesn't pay."""
+    if len(group) < 2:
+        return 0
+    prompt = group[0].prompt
+    if any(not np.array_equal(one.prompt, prompt) or not one.token_count for one in group):
+        return 0
+    saved = len(prompt) * (len(group) - 1)
+    return len(prompt) if saved >= MIN_SAVED * sum(one.input_count for one in group) else 0
 
 
 def first_fit_decreasing(lengths: Sequence[int], capacity: int) -> list[list[int]]:
     """Bins of indices, no bin longer than `capacity` unless it holds one longer item alone.
 
-    Deterministic: ties go by index. Within a bin lengths decrease, so equal ones are neighbours.
+    Deterministic: ties go by index.
     """
     bins: list[list[int]] = []
     room: list[int] = []
@@ -88,10 +124,7 @@ def first_fit_decreasing(lengths: Sequence[int], capacity: int) -> list[list[int
 
 
 def deal_to_ranks(bins: Sequence[list[int]], costs: Sequence[int], ranks: int) -> list[list[int]]:
-    """Bin indices per rank, [ranks][ceil(bins / ranks)] and fewer: heaviest bin to lightest rank.
-
-    No rank gets more than ceil(bins / ranks), so that dummies are as few as can be.
-    """
+    """Bin indices per rank: heaviest bin to lightest rank, at most ceil(bins / ranks) each."""
     most = -(-len(bins) // ranks)
     dealt: list[list[int]] = [[] for _ in range(ranks)]
     load = [0] * ranks
@@ -104,10 +137,10 @@ def deal_to_ranks(bins: Sequence[list[int]], costs: Sequence[int], ranks: int) -
 
 
 def plan(lengths: Sequence[int], capacity: int, ranks: int) -> list[list[list[int]]]:
-    """Indices of the sequences by rank and micro-batch; [] is a dummy. Same on every rank.
+    """Indices of the items by rank and micro-batch; [] is a dummy. Same on every rank.
 
     Args:
-        lengths: inputs that each sequence takes (its tokens minus one).
+        lengths: inputs that each item takes.
         capacity: inputs of one micro-batch.
         ranks: how many processes train.
     """
@@ -116,63 +149,3 @@ def plan(lengths: Sequence[int], capacity: int, ranks: int) -> list[list[list[in
     dealt = deal_to_ranks(bins, costs, ranks)
     most = max(1, *(len(one) for one in dealt))
     return [[bins[b] for b in one] + [[]] * (most - len(one)) for one in dealt]
-
-
-def pack(
-    rollouts: Sequence[Rollout],
-    weights: Sequence[float],
-    device: torch.device,
-    dtype: torch.dtype = torch.float32,
-) -> MicroBatch:
-    """One micro-batch of whole sequences, in the order given; none makes a dummy.
-
-    Args:
-        rollouts: sequences of at least two tokens, equal lengths next to each other.
-        weights: aggregation weight of each one's tokens.
-        dtype: of weights, advantages and log-probabilities.
-    """
-    if not rollouts:
-        nothing = np.zeros(2, np.int64)
-        rollouts = [Rollout(nothing, nothing > 0, nothing.astype(np.float32), 0.0, -1)]
-        weights = [0.0]
-    sizes = [len(rollout.token_ids) - 1 for rollout in rollouts]
-
-    def per_token(values: Sequence[float]) -> NDArray[np.float64]:
-        return np.repeat(np.asarray(values, np.float64), sizes)
-
-    mask = np.concatenate([rollout.trained[1:] for rollout in rollouts])
-    versions = np.repeat(np.asarray([rollout.version for rollout in rollouts], np.int64), sizes)
-    targets = np.concatenate([rollout.token_ids[1:] for rollout in rollouts])
-    engine = np.concatenate([rollout.engine_logprobs[1:] for rollout in rollouts])
-    assert len(mask) == len(targets) == len(engine) == sum(sizes), "misaligned rollout arrays"
-
-    def real(values: NDArray[np.generic]) -> Tensor:
-        return torch.from_numpy(np.where(mask, values, 0)).to(device=device, dtype=dtype)
-
-    def whole(values: NDArray[np.generic]) -> Tensor:
-        return torch.from_numpy(values).to(device)
-
-    return MicroBatch(
-        inputs_T=whole(np.concatenate([rollout.token_ids[:-1] for rollout in rollouts])),
-        positions_T=whole(np.concatenate([np.arange(size) for size in sizes])),
-        targets_T=whole(targets),
-        mask_T=whole(mask),
-        weights_T=real(per_token(weights)),
-        advantages_T=real(per_token([rollout.advantage for rollout in rollouts])),
-        engine_T=real(engine),
-        versions_T=whole(np.where(mask, versions, -1)),
-        runs=equal_runs(sizes),
-    )
-
-
-def equal_runs(sizes: Sequence[int]) -> tuple[SegmentRun, ...]:
-    """Neighbouring segments of equal length, merged."""
-    runs: list[SegmentRun] = []
-    start = 0
-    for size in sizes:
-        if runs and runs[-1].length == size:
-            runs[-1] = SegmentRun(runs[-1].start, size, runs[-1].samples + 1)
-        else:
-            runs.append(SegmentRun(start, size, 1))
-        start += size
-    return tuple(runs)

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from prime_core.signing import Signer
 from prime_core.store import policy as policies
-from prime_core.store.layout import MODEL, parse_numbered
+from prime_core.store.layout import MODEL, parse_numbered, policy_dir
 from prime_core.store.objects import ObjectStore
 
 logger = logging.getLogger(__name__)
@@ -53,6 +53,7 @@ class Publisher:
         self._run_dir = run_dir
         self._run_id = run_id
         self._signer = signer
+        self._oldest = 1  # versions from this one on may still hold weights
         self._nonce = nonce
 
     def finish_started(self) -> None:
@@ -77,8 +78,7 @@ class Publisher:
         fresh = file.with_name(f".{file.name}")
         _save(weights, fresh)
         if policies.is_sealed(self._store, version):
-            with self.fetched(version) as files:
-                same = _sha256(*files) == _sha256(fresh)
+            same = self._equals_sealed(version, fresh)
             fresh.unlink()
             if not same:
                 logger.error(
@@ -107,6 +107,29 @@ class Publisher:
                 signer_address=self._signer.address,
             ).weights
 
+    def drop_weights(self, newest: int, keep: int, needed_from: int) -> None:
+        """Delete the weights of old versions; their headers, lines and seals stay.
+
+        Kept are version 0, the newest `keep` versions, and all from `needed_from` on, which a
+        trainer that resumes from its checkpoint measures the mismatch with. A worker that has
+        loaded or linked a file keeps it. A remote store keeps everything: that is for its own
+        lifecycle rules.
+        """
+        oldest = min(newest - keep + 1, needed_from)
+        for version in range(self._oldest, oldest):
+            directory = self._store.local_path(policy_dir(version))
+            for shard in directory.glob("shard-*.bin") if directory is not None else ():
+                shard.unlink(missing_ok=True)
+        self._oldest = max(self._oldest, oldest)
+
+    def _equals_sealed(self, version: int, file: Path) -> bool:
+        """Whether a file holds what was sealed, by the hashes of the shards."""
+        sealed = policies.read_manifest(self._store, version, signer_address=self._signer.address)
+        with file.open("rb") as handle:
+            hashes = [hashlib.sha256(handle.read(shard.size)).digest() for shard in sealed.shards]
+            whole = handle.read(1) == b""
+        return whole and hashes == [shard.sha256 for shard in sealed.shards]
+
     def _write(self, version: int, file: Path) -> None:
         parent = None
         if version > 0:
@@ -130,12 +153,3 @@ def _save(weights: dict[str, Tensor], file: Path) -> None:
     save_file(weights, file, metadata={"format": "pt"})
     with file.open("rb+") as handle:
         os.fsync(handle.fileno())
-
-
-def _sha256(*files: Path) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as handle:
-            while block := handle.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()

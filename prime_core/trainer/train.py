@@ -25,7 +25,7 @@ from prime_core.store.metrics import MetricsLog
 from prime_core.store.objects import open_store
 from prime_core.store.trace import Trace
 from prime_core.trainer import batch as batches
-from prime_core.trainer.checkpoint import load_newest, save_checkpoint
+from prime_core.trainer.checkpoint import checkpoints, load_newest, save_checkpoint
 from prime_core.trainer.fsdp import World, barrier, full_weights, open_world, shard
 from prime_core.trainer.grpo import Optimization, train_rollout_step
 from prime_core.trainer.guarded import GuardedAdvantage, GuardedLoss
@@ -70,10 +70,8 @@ def _become_torchrun(ranks: int, run_toml: Path) -> None:
 
 def nonce_of(config: RunConfig) -> bytes | None:
     """Version 0's nonce: a function of run id and seed where every node is trusted."""
-    trust: str = config.run.trust  # of a run with strangers, once there is another value
-    if trust != "none":
-        return None
-    return hashlib.sha256(f"{config.run.id} {config.run.seed}".encode()).digest()
+    fixed = hashlib.sha256(f"{config.run.id} {config.run.seed}".encode()).digest()
+    return {"none": fixed}.get(config.run.trust)  # any other trust draws it
 
 
 class Trainer:
@@ -198,7 +196,12 @@ class Trainer:
     def _publish(self, version: int) -> bool:
         """Gather, round to the served dtype, seal; keep the version for later mismatch passes."""
         weights = full_weights(self.policy, self.world, self.served_dtype)
-        same = self.publisher.publish(version, weights) if self.world.leads else True
+        same = True
+        if self.world.leads:
+            same = self.publisher.publish(version, weights)
+            resumes_at = (checkpoints(self.run_dir) or [0])[-1]
+            needed_from = max(0, resumes_at - self.config.async_.max_lag)
+            self.publisher.drop_weights(version, self.config.store.keep_policies, needed_from)
         self.bank.remember(version)
         return same
 

@@ -15,6 +15,7 @@ from trainer_cases import (
     flat,
     honest,
     honest_groups,
+    make_group,
     optimization,
     rollout,
 )
@@ -40,60 +41,59 @@ def policy(tiny_dir) -> PolicyModel:
     return double(load_policy(tiny_dir, temperature=1.0))
 
 
-@pytest.fixture
-def rollouts(policy) -> list:
-    """Five sequences of several lengths, one of them with tokens of an environment."""
+def batch() -> list[list]:
+    """A group that shares its prompt, and one of several lengths and turns that doesn't."""
     trained = np.array([0, 0, 1, 1, 0, 0, 1, 1, 1], bool)
-    some = [rollout(n, n) for n in (7, 7, 4, 12)]
-    return [*some, rollout(9, 99, trained=trained)]
+    mixed = [*(rollout(n, n) for n in (7, 7, 4, 12)), rollout(9, 99, trained=trained)]
+    return [make_group(5, seed=3), mixed]
 
 
-def loss_and_gradient(policy, rollouts, ranks=1, **settings_) -> tuple[float, torch.Tensor]:
+def loss_and_gradient(policy, groups, ranks=1, **settings_) -> tuple[float, torch.Tensor]:
     """What `ranks` ranks compute together: gradients averaged over ranks, as FSDP does."""
     policy.zero_grad()
     total = 0.0
     for rank in range(ranks):
         world = World(rank, ranks, CPU)
         opt = optimization(policy, **settings_)
-        share = make_share(rollouts, opt, world, torch.float64)
+        share = make_share(groups, opt, world, torch.float64)
         for micro in share.micros:
             logprobs, entropies = policy(micro)
             # an old policy that differs, so that ratios aren't all 1
-            micro.old_T = torch.where(micro.mask_T, logprobs.detach() - 0.3, 0.0)
-            micro.reference_T = torch.where(micro.mask_T, logprobs.detach() + 0.2, 0.0)
+            micro.old_N = logprobs.detach() - 0.3
+            micro.reference_N = logprobs.detach() + 0.2
             losses, _ = micro_losses(micro, logprobs, entropies, opt)
-            loss = (losses * micro.weights_T).sum()
+            loss = (losses * micro.weights_N).sum()
             (loss * ranks / ranks).backward()
             total += loss.item()
     return total, flat([p.grad for p in policy.parameters()])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     capacity=st.integers(3, 60),
     ranks=st.integers(1, 3),
     order=st.permutations(range(5)),
+    alone=st.booleans(),
     aggregation=st.sampled_from(BOTH),
 )
-def test_loss_does_not_depend_on_micro_batches_ranks_or_order(
-    policy, capacity, ranks, order, aggregation
+def test_loss_does_not_depend_on_micro_batches_ranks_order_or_shared_prompts(
+    policy, capacity, ranks, order, alone, aggregation
 ) -> None:
-    trained = np.array([0, 0, 1, 1, 0, 0, 1, 1, 1], bool)
-    rollouts = [*[rollout(n, n) for n in (7, 7, 4, 12)], rollout(9, 99, trained=trained)]
     terms = {"aggregation": aggregation, "entropy_coef": 0.1, "kl_coef": 0.1}
-    whole = loss_and_gradient(policy, rollouts, terms=terms, pack_tokens=1000)
-    split = loss_and_gradient(
-        policy, [rollouts[i] for i in order], ranks, terms=terms, pack_tokens=capacity
-    )
+    whole = loss_and_gradient(policy, batch(), terms=terms, pack_tokens=1000)
+    groups = [[group[i] for i in order] for group in batch()[::-1]]
+    if alone:
+        groups = [[one] for group in groups for one in group]
+    split = loss_and_gradient(policy, groups, ranks, terms=terms, pack_tokens=capacity)
     assert split[0] == pytest.approx(whole[0], rel=1e-10)
     assert (split[1] - whole[1]).norm() <= 1e-10 * whole[1].norm()
 
 
 @pytest.mark.parametrize("aggregation", BOTH)
-def test_loss_equals_the_papers_formula_computed_naively(policy, rollouts, aggregation) -> None:
-    loss, _ = loss_and_gradient(policy, rollouts, terms={"aggregation": aggregation})
+def test_loss_equals_the_papers_formula_computed_naively(policy, aggregation) -> None:
+    loss, _ = loss_and_gradient(policy, batch(), terms={"aggregation": aggregation})
     per_token = []
-    for one in rollouts:
+    for one in (one for group in batch() for one in group):
         ratio = np.exp(0.3)
         value = min(min(ratio, 4.0) * one.advantage, np.clip(ratio, 0.8, 1.2) * one.advantage)
         per_token.append([-value] * one.token_count)
@@ -106,19 +106,19 @@ def test_loss_equals_the_papers_formula_computed_naively(policy, rollouts, aggre
 
 @pytest.mark.parametrize("aggregation", BOTH)
 def test_sequences_without_trained_tokens_change_neither_loss_nor_gradient(
-    policy, rollouts, aggregation
+    policy, aggregation
 ) -> None:
     masked = rollout(8, 5, trained=np.zeros(8, bool), advantage=100.0)
     terms = {"aggregation": aggregation}
-    without = loss_and_gradient(policy, rollouts, terms=terms)
-    with_it = loss_and_gradient(policy, [*rollouts, masked], terms=terms)
+    without = loss_and_gradient(policy, batch(), terms=terms)
+    with_it = loss_and_gradient(policy, [*batch(), [masked]], terms=terms)
     assert with_it[0] == pytest.approx(without[0], rel=1e-12)
     assert (with_it[1] - without[1]).norm() <= 1e-10 * without[1].norm()
 
 
 @pytest.mark.parametrize("aggregation", BOTH)
 def test_an_all_masked_batch_has_finite_loss_and_zero_gradient(policy, aggregation) -> None:
-    masked = [rollout(6, s, trained=np.zeros(6, bool)) for s in range(3)]
+    masked = [[rollout(6, s, trained=np.zeros(6, bool)) for s in range(3)]]
     terms = {"aggregation": aggregation, "entropy_coef": 0.1, "kl_coef": 0.1}
     loss, gradient = loss_and_gradient(policy, masked, terms=terms)
     assert loss == 0.0
@@ -126,7 +126,7 @@ def test_an_all_masked_batch_has_finite_loss_and_zero_gradient(policy, aggregati
 
 
 def test_kl_and_entropy_terms_have_gradients_even_where_advantages_are_zero(policy) -> None:
-    flat_rewards = [rollout(8, s, advantage=0.0) for s in range(3)]
+    flat_rewards = [[rollout(8, s, advantage=0.0) for s in range(3)]]
     assert not loss_and_gradient(policy, flat_rewards)[1].any()
     assert loss_and_gradient(policy, flat_rewards, terms={"kl_coef": 0.1})[1].any()
     assert loss_and_gradient(policy, flat_rewards, terms={"entropy_coef": 0.1})[1].any()
@@ -156,7 +156,9 @@ def test_on_policy_rollouts_have_ratio_one_then_drift_within_the_step(policy) ->
     # the first optimizer step is exactly on-policy, the second isn't: old ones stay fixed
     assert measured["policy/kl_old"] > 0.0
     assert measured["tokens/trained"] == sum(one.token_count for group in groups for one in group)
-    assert measured["tokens/packed"] == sum(len(o.token_ids) - 1 for g in groups for o in g)
+    # a prompt of 4 tokens goes through the model once a group, not once a rollout
+    alone = sum(one.input_count for group in groups for one in group)
+    assert measured["tokens/packed"] == alone - 4 * 3 * len(groups)
 
 
 def test_drift_is_told_apart_from_mismatch_under_the_rollouts_own_version(policy) -> None:
@@ -207,14 +209,14 @@ def test_reference_logprobs_come_from_version_zero(policy) -> None:
     bank = WeightBank(model, torch.float64)
     bank.remember(0)
     opt = optimization(model, terms={"kl_coef": 0.1})
-    share = make_share([rollout(8, 1)], opt, ALONE, torch.float64)
+    share = make_share([[rollout(8, 1)]], opt, ALONE, torch.float64)
     with torch.no_grad():
         at_zero, _ = model(share.micros[0])
         for parameter in model.parameters():
             parameter.mul_(1.1)
     fix_logprobs(model, [share], 0, bank, opt, ALONE)
-    assert torch.equal(share.micros[0].reference_T, at_zero)
-    assert not torch.equal(share.micros[0].old_T, at_zero)
+    assert torch.equal(share.micros[0].reference_N, at_zero)
+    assert not torch.equal(share.micros[0].old_N, at_zero)
 
 
 def test_learning_rate_warms_up_and_norms_are_those_before_clipping(policy) -> None:
@@ -241,24 +243,24 @@ def test_a_gradient_that_is_not_finite_stops_the_run_before_the_update(policy) -
 
 def test_extreme_log_ratios_give_finite_gradients(policy) -> None:
     opt = optimization(policy)
-    share = make_share([rollout(6, 1, advantage=-1.0), rollout(6, 2, advantage=1.0)], opt, ALONE,
-                       torch.float64)  # fmt: skip
+    group = [rollout(6, 1, advantage=-1.0), rollout(6, 2, advantage=1.0)]
+    share = make_share([group], opt, ALONE, torch.float64)
     for shift in (-1e4, 1e4):
         policy.zero_grad()
         for micro in share.micros:
             logprobs, entropies = policy(micro)
-            micro.old_T = logprobs.detach() + shift
+            micro.old_N = logprobs.detach() + shift
             losses, _ = micro_losses(micro, logprobs, entropies, opt)
-            (losses * micro.weights_T).sum().backward()
+            (losses * micro.weights_N).sum().backward()
         assert all(p.grad.isfinite().all() for p in policy.parameters())
     policy.zero_grad()
 
 
-def test_recomputed_activations_give_the_same_gradient(policy, rollouts) -> None:
-    plain = loss_and_gradient(policy, rollouts)
+def test_recomputed_activations_give_the_same_gradient(policy) -> None:
+    plain = loss_and_gradient(policy, batch())
     model = double(policy)
     model.recompute_activations()
-    again = loss_and_gradient(model, rollouts)
+    again = loss_and_gradient(model, batch())
     assert again[0] == plain[0]
     assert torch.equal(again[1], plain[1])
 

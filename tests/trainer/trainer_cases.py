@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -14,8 +15,9 @@ from prime_core.store.trace import Trace
 from prime_core.trainer.fsdp import World
 from prime_core.trainer.grpo import Optimization
 from prime_core.trainer.loss import GrpoLoss
+from prime_core.trainer.micro import MicroBatch, pack
 from prime_core.trainer.model import PolicyModel
-from prime_core.trainer.packing import Rollout, pack
+from prime_core.trainer.packing import Bundle, Rollout
 
 CPU = torch.device("cpu")
 ALONE = World(0, 1, CPU)
@@ -34,27 +36,54 @@ def rollout(length: int, seed: int, prompt: int = 2, **changes: object) -> Rollo
     return Rollout(**{**values, **changes})  # type: ignore[arg-type]
 
 
+def pack_alone(rollouts: Sequence[Rollout], dtype: torch.dtype = torch.float32) -> MicroBatch:
+    """Every rollout in a bundle of its own, weight 1, in the order given where lengths allow."""
+    bundles = [Bundle((i,), 0, one.input_count) for i, one in enumerate(rollouts)]
+    return pack(rollouts, bundles, [1.0] * len(rollouts), CPU, dtype)
+
+
 def honest(policy: PolicyModel, one: Rollout) -> Rollout:
     """The rollout with the log-probabilities that the policy itself gives it."""
     with torch.no_grad():
-        logprobs, _ = policy(pack([one], [1.0], CPU, next(policy.parameters()).dtype))
-    values = np.concatenate([[0.0], logprobs.numpy()]).astype(np.float32)
+        logprobs, _ = policy(pack_alone([one], next(policy.parameters()).dtype))
+    values = np.zeros(len(one.token_ids), np.float32)
+    values[one.trained] = logprobs.numpy()
     return dataclasses.replace(one, engine_logprobs=values)
 
 
-def honest_groups(policy: PolicyModel, count: int, size: int, seed: int = 0) -> list[list[Rollout]]:
+def make_group(size: int, seed: int, prompt: int = 4, longest: int = 6) -> list[Rollout]:
+    """Rollouts of one task: one prompt, completions of 1 to `longest` tokens."""
     rng = np.random.default_rng(seed)
+    start = rng.integers(0, 40, prompt)
+    group = []
+    for index in range(size):
+        length = prompt + int(rng.integers(1, longest + 1))
+        one = rollout(length, seed * 1000 + index, prompt)
+        tokens = np.concatenate([start, one.token_ids[prompt:]])
+        group.append(dataclasses.replace(one, token_ids=tokens))
+    return group
+
+
+def honest_groups(policy: PolicyModel, count: int, size: int, seed: int = 0) -> list[list[Rollout]]:
     return [
-        [
-            honest(policy, rollout(int(rng.integers(4, 12)), seed * 10_000 + g * size + i))
-            for i in range(size)
-        ]
-        for g in range(count)
+        [honest(policy, one) for one in make_group(size, seed * 100 + place)]
+        for place in range(count)
     ]
 
 
 def double(policy: PolicyModel) -> PolicyModel:
-    return copy.deepcopy(policy).double()
+    """A float64 copy, its norms too: those of transformers compute in float32 whatever the model's
+    dtype, which rounds a sum of gradients otherwise than their parts."""
+    model = copy.deepcopy(policy).double()
+    for module in model.modules():
+        if type(module).__name__.endswith("RMSNorm"):
+            module.forward = partial(_norm, module)  # type: ignore[method-assign]
+    return model
+
+
+def _norm(module: torch.nn.Module, hidden: torch.Tensor) -> torch.Tensor:
+    variance = hidden.pow(2).mean(-1, keepdim=True)
+    return module.weight * hidden * torch.rsqrt(variance + module.variance_epsilon)
 
 
 def optimization(

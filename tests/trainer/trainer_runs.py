@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 import torch
+from trainer_cases import pack_alone
 
 from prime_core.config.sections import RunConfig
 from prime_core.signing import Signer
@@ -26,7 +27,7 @@ from prime_core.store.records import Closed, ClosedGroup
 from prime_core.store.schema import RolloutRow, SubmissionMeta
 from prime_core.store.submission import write_submission
 from prime_core.trainer.model import load_policy
-from prime_core.trainer.packing import Rollout, pack
+from prime_core.trainer.packing import Rollout
 
 META = SubmissionMeta("test-run", "0" * 64, "test/1")
 
@@ -95,7 +96,7 @@ def _rows(config, store: ObjectStore, step: int, version: int, unscored: bool, s
             trained = np.arange(len(tokens)) >= 3
             one = Rollout(tokens, trained, np.zeros(len(tokens), np.float32), 0.0, version)
             with torch.no_grad():
-                logprobs, _ = policy(pack([one], [1.0], torch.device("cpu")))
+                logprobs, _ = policy(pack_alone([one]))
             missing = unscored and sample == 0
             score = None if missing else float(sum(completion) % 2)
             yield RolloutRow(
@@ -111,7 +112,7 @@ def _rows(config, store: ObjectStore, step: int, version: int, unscored: bool, s
                 prompt_tokens=prompt,
                 completion_tokens=completion,
                 completion_mask=[True] * len(completion),
-                completion_logprobs=[spoil * v for v in logprobs[2:].tolist()],
+                completion_logprobs=[spoil * v for v in logprobs.tolist()],
                 finish_reason="stop",
                 length_budget=None,
                 sampling_seed=0,

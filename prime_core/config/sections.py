@@ -191,6 +191,11 @@ class LossSection(PluginChoice):
     )
     entropy_coef: float = Field(default=0.0, ge=0, description="weight of the entropy bonus")
     kl_coef: float = Field(default=0.0, ge=0, description="weight of the KL term to version 0")
+    importance_sampling_cap: float = Field(
+        0.0,
+        ge=0,
+        description="weigh tokens by min(cap, probability now / when sampled); 0: off (paper)",
+    )
 
 
 class AdvantageSection(PluginChoice):

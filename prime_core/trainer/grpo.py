@@ -20,7 +20,7 @@ from prime_core.api.protocols import Loss
 from prime_core.config.sections import LossSection, TrainerSection
 from prime_core.store.trace import Trace
 from prime_core.trainer.fsdp import World, clip_gradients, sync_gradients
-from prime_core.trainer.loss import k3, kl_penalty, sequence_weights
+from prime_core.trainer.loss import k3, kl_penalty, sequence_weights, staleness_weights
 from prime_core.trainer.measures import Measures
 from prime_core.trainer.micro import MicroBatch, pack
 from prime_core.trainer.model import PolicyModel
@@ -145,8 +145,10 @@ def fix_logprobs(
             for micro in micros:
                 micro.reference_N, _ = policy(micro)
                 opt.measures.forward_tokens += len(micro.inputs_T)
-    # Engine against trainer, under the version that generated: every n-th micro-batch.
-    probe = range(0, len(micros), max(1, round(1 / opt.trainer.mismatch_share)))
+    # Engine against trainer, under the version that generated: every n-th micro-batch, or all
+    # where the loss needs them.
+    share = 1.0 if opt.terms.importance_sampling_cap > 0 else opt.trainer.mismatch_share
+    probe = range(0, len(micros), max(1, round(1 / share)))
     for place in probe:
         micros[place].own_N = micros[place].old_N.clone()
     for older in sorted(set().union(*versions) - {version}):
@@ -195,6 +197,12 @@ def micro_losses(
         logprobs_N, micro.old_N, micro.advantages_N, micro.mask_N
     )
     measured = {f"loss/{name}": values_N for name, values_N in values.items()}
+    if opt.terms.importance_sampling_cap > 0:
+        cap = opt.terms.importance_sampling_cap
+        staleness_N = staleness_weights(micro.old_N, micro.own_N, cap)
+        losses_N = losses_N * staleness_N
+        measured["loss/importance_weight"] = staleness_N
+        measured["loss/importance_capped"] = (staleness_N >= cap).to(losses_N.dtype)
     if opt.terms.entropy_coef > 0:
         losses_N = losses_N - opt.terms.entropy_coef * entropies_N
     if opt.terms.kl_coef > 0:

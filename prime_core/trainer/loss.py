@@ -85,6 +85,20 @@ def kl_penalty(
     return ratio * k3(logprobs, reference_logprobs, mask)
 
 
+def staleness_weights(old_logprobs: Tensor, own_logprobs: Tensor, cap: float) -> Tensor:
+    """min(cap, exp(old - own)), [T], without gradient; exactly 1 where old is the own version.
+
+    Truncated importance sampling between the policy at the start of the rollout step (old) and the
+    version that generated the token (own). Recomputed old log-probabilities hide how far the two
+    have drifted apart: without the weight, tokens that later versions have all but given up are
+    pushed down again and again. This is the decoupled objective of AReaL (arXiv 2505.24298,
+    section 5.2) with the cap of truncated importance sampling (TRL #3867).
+    """
+    with torch.no_grad():
+        log_ratio = torch.clamp(old_logprobs - own_logprobs, -MAX_LOG_RATIO, MAX_LOG_RATIO)
+        return torch.exp(log_ratio).clamp(max=cap)
+
+
 def sequence_weights(token_counts: Sequence[int], aggregation: Aggregation) -> list[float]:
     """The weight of each token of each sequence, such that weighted token losses sum to the loss.
 

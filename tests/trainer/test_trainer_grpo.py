@@ -178,6 +178,28 @@ def test_drift_is_told_apart_from_mismatch_under_the_rollouts_own_version(policy
     assert (flat(list(model.parameters())) - before).abs().max() < 1e-6
 
 
+def test_stale_tokens_weigh_what_the_policy_still_gives_them(policy) -> None:
+    """On-policy the cap changes nothing; of a stale batch every micro-batch is weighed."""
+    fresh, stale = double(policy), double(policy)
+    groups = honest_groups(fresh, 4, 4)
+    plain = step(fresh, groups, optimization(double(policy), lr=1e-9))
+    capped = step(
+        fresh, groups, optimization(double(policy), terms={"importance_sampling_cap": 2.0}, lr=1e-9)
+    )
+    assert capped["loss/mean"] == pytest.approx(plain["loss/mean"], abs=1e-12)
+    assert capped["loss/importance_weight"] == pytest.approx(1.0)
+    bank = WeightBank(stale, torch.float64)
+    bank.remember(0)
+    with torch.no_grad():
+        for parameter in stale.parameters():
+            parameter.mul_(1.3)
+    terms = {"importance_sampling_cap": 1.5}
+    opt = optimization(stale, terms=terms, lr=1e-9, pack_tokens=16, mismatch_share=0.25)
+    measured = step(stale, groups, opt, bank, version=2)
+    assert measured["loss/importance_weight"] != pytest.approx(1.0, abs=1e-3)
+    assert 0.0 < measured["loss/importance_capped"] < 1.0
+
+
 def test_a_share_of_the_micro_batches_is_enough_for_the_mismatch(policy) -> None:
     model = double(policy)
     groups = honest_groups(model, 4, 4)

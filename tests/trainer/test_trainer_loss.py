@@ -7,7 +7,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prime_core.trainer.loss import GrpoLoss, k3, kl_penalty, sequence_weights
+from prime_core.trainer.loss import (
+    GrpoLoss,
+    k3,
+    kl_penalty,
+    sequence_weights,
+    staleness_weights,
+)
 
 LOSS = GrpoLoss(epsilon=0.2, delta=4.0)
 
@@ -141,3 +147,20 @@ def test_weights_sum_to_one_and_sequences_without_tokens_change_nothing(counts: 
         some = [c for c in counts if c]
         kept = [w for w, c in zip(weights, counts, strict=True) if c]
         assert sequence_weights(some, aggregation) == kept
+
+
+@given(
+    gaps=st.lists(st.floats(-100, 100), min_size=1, max_size=8),
+    cap=st.floats(0.5, 10),
+)
+def test_staleness_weights_are_truncated_ratios_without_gradient(gaps, cap) -> None:
+    old = torch.tensor(gaps, dtype=torch.float64, requires_grad=True)
+    weights = staleness_weights(old, torch.zeros_like(old), cap)
+    assert not weights.requires_grad
+    for gap, weight in zip(gaps, weights.tolist(), strict=True):
+        assert weight == pytest.approx(min(cap, math.exp(max(-20.0, min(20.0, gap)))))
+
+
+def test_an_on_policy_token_weighs_exactly_one() -> None:
+    logprobs = -torch.rand(100)
+    assert torch.equal(staleness_weights(logprobs, logprobs.clone(), 2.0), torch.ones(100))

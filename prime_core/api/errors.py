@@ -92,6 +92,10 @@ class HostError(PrimeError):
         super().__init__(what, where=where, fix=fix)
 
 
+class SandboxError(PrimeError):
+    """A sandbox that can't launch or lost a jail; never the fault of the program in it."""
+
+
 class EngineError(PrimeError):
     """An inference engine that can't load a policy or generate."""
 

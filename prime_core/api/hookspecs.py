@@ -20,6 +20,7 @@ from prime_core.api.specs import (
     LengthBudgetSpec,
     LossSpec,
     RewardSpec,
+    SandboxSpec,
     TrackerSpec,
     VerifierSpec,
 )
@@ -68,6 +69,12 @@ def prime_data_filters() -> list[DataFilterSpec]:
 @hookspec
 def prime_inference_engines() -> list[InferenceEngineSpec]:
     """Return the inference engines of this distribution."""
+    raise AssertionError("a hook specification is never called")
+
+
+@hookspec
+def prime_sandboxes() -> list[SandboxSpec]:
+    """Return the sandboxes of this distribution."""
     raise AssertionError("a hook specification is never called")
 
 

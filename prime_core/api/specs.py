@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from prime_core.api.sandboxing import IsolationLevel, Sandbox
+
 API_VERSION = "1"
 
 
@@ -38,6 +40,17 @@ class Context(Protocol):
     @property
     def offline(self) -> bool:
         """True where nothing may be fetched."""
+        ...
+
+    def sandbox(self, min_level: IsolationLevel = "namespaces") -> Sandbox:
+        """The sandbox that `[hosting] sandbox` selects; one and the same for all who ask.
+
+        Only environment hosts have one.
+
+        Raises:
+            SandboxError: there is none, or it holds less than `min_level` on this host.
+            PluginError: it can't be found or made.
+        """
         ...
 
 
@@ -117,3 +130,9 @@ class AdvantageSpec(Spec):
     """Makes an `AdvantageFunction`."""
 
     kind = "advantage"
+
+
+class SandboxSpec(Spec):
+    """Makes a `Sandbox`."""
+
+    kind = "sandbox"

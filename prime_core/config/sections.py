@@ -299,6 +299,10 @@ class HostingSection(Section):
 
 class StoreSection(Section):
     """Where the run's immutable objects live."""
+    sandbox: PluginChoice | None = Field(
+        default=None,
+        description="sandbox of untrusted programs; nsjail where one is needed and none is set",
+    )
 
     url: str | None = Field(default=None, description="fsspec URL; default is the run's directory")
     keep_policies: int = Field(

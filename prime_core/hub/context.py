@@ -7,8 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prime_core.api.errors import SandboxError
+from prime_core.api.sandboxing import IsolationLevel, Sandbox
+
+if TYPE_CHECKING:
+    from prime_core.hub.sandboxes import Sandboxes
 
 
 def default_cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
@@ -28,11 +35,22 @@ class RunContext:
         run_dir: the run's local directory, or None outside a run.
         cache_dir: where downloaded data is kept; not created before somebody writes there.
         offline: True where nothing may be fetched.
+        sandboxes: what makes the sandbox; environment hosts have it, other processes don't.
     """
 
     run_dir: Path | None
     cache_dir: Path
     offline: bool = False
+    sandboxes: Sandboxes | None = field(default=None, repr=False, compare=False)
+
+    def sandbox(self, min_level: IsolationLevel = "namespaces") -> Sandbox:
+        """The sandbox of this environment host; see `prime_core.api.Context`."""
+        if self.sandboxes is None:
+            raise SandboxError(
+                "this process has no sandbox",
+                fix="ask for it where environments and verifiers are made: in an environment host",
+            )
+        return self.sandboxes.get(min_level, self)
 
     @classmethod
     def from_environment(

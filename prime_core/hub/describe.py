@@ -29,6 +29,7 @@ _SELECT = {
     "length_budget": '[length_budget]\nuse = "{}"',
     "data_filter": '[[filters.offline]]  # or [[filters.online]]\nuse = "{}"',
     "inference_engine": '[engine]\nuse = "{}"',
+    "sandbox": '[hosting]\nsandbox = {{ use = "{}" }}',
     "tracker": '[[trackers]]\nuse = "{}"',
     "loss": '[loss]\nuse = "{}"',
     "advantage": '[advantage]\nuse = "{}"',

@@ -22,6 +22,7 @@ from prime_core.api import (
     PluginError,
     PrimeError,
     RewardFunction,
+    Sandbox,
     Spec,
     TaskFilter,
     Tracker,
@@ -210,6 +211,8 @@ class Hub:
     ) -> InferenceEngine: ...
     @overload
     def make(self, kind: Literal["tracker"], choice: Choice, context: Context) -> Tracker: ...
+    def make(self, kind: Literal["sandbox"], choice: Choice, context: Context) -> Sandbox: ...
+    @overload
     @overload
     def make(self, kind: Literal["loss"], choice: Choice, context: Context) -> Loss: ...
     @overload

@@ -24,6 +24,8 @@ from prime_core.api import (
     LossSpec,
     RewardFunction,
     RewardSpec,
+    Sandbox,
+    SandboxSpec,
     Spec,
     TaskFilter,
     Tracker,
@@ -63,6 +65,7 @@ KINDS: dict[str, Kind] = {
         Kind(
             "inference_engine", "prime_inference_engines", InferenceEngineSpec, (InferenceEngine,)
         ),
+        Kind("sandbox", "prime_sandboxes", SandboxSpec, (Sandbox,)),
         Kind("tracker", "prime_trackers", TrackerSpec, (Tracker,)),
         Kind("loss", "prime_losses", LossSpec, (Loss,)),
         Kind("advantage", "prime_advantages", AdvantageSpec, (AdvantageFunction,)),
@@ -71,7 +74,7 @@ KINDS: dict[str, Kind] = {
 }
 
 # Their modules are imported in environment hosts only, never by worker, trainer or supervisor.
-HOSTED_KINDS = frozenset({"environment", "verifier", "reward"})
+HOSTED_KINDS = frozenset({"environment", "verifier", "reward", "sandbox"})
 
 NOTIFICATIONS: tuple[str, ...] = (
     "prime_run_started",

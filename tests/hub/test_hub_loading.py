@@ -234,6 +234,7 @@ def _spec(kind: str) -> Spec:
         ("prime_length_budgets", "length_budget"),
         ("prime_data_filters", "data_filter"),
         ("prime_inference_engines", "inference_engine"),
+        ("prime_sandboxes", "sandbox"),
         ("prime_trackers", "tracker"),
         ("prime_losses", "loss"),
         ("prime_advantages", "advantage"),

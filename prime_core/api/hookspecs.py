@@ -101,14 +101,24 @@ def prime_advantages() -> list[AdvantageSpec]:
 
 @hookspec
 def prime_run_started(config: Mapping[str, object]) -> None:
-    """Observe that a run starts or resumes; `config` is the resolved config without secrets."""
+    """Observe that a run starts or resumes; `config` is the resolved config without secrets.
+
+    Called first in every process that loads observers: supervisor, intake, and the trainer's first
+    rank; again in one that is restarted.
+    """
 
 
 @hookspec
 def prime_group_finished(group: RewardedGroup) -> None:
-    """Observe a group that the intake accepted or filtered; called once per group and process."""
+    """Observe a group that the intake accepted or filtered; called in the intake, once a group.
+
+    An intake that is killed between a receipt and this call never makes it.
+    """
 
 
 @hookspec
 def prime_step_finished(step: int, metrics: Mapping[str, float]) -> None:
-    """Observe that the trainer finished a step."""
+    """Observe that the trainer finished a step; called in the trainer's first rank.
+
+    A trainer that resumes trains the steps since its checkpoint again, and calls again for each.
+    """

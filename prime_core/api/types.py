@@ -128,7 +128,8 @@ class Reward:
 class RewardedGroup:
     """A finished group, as online filters and observers see it.
 
-    `group` and `rewards` are parallel: one reward per scored rollout.
+    `group` and `rewards` are parallel: one reward per scored rollout. The intake holds tokens, not
+    tasks: its task has an id and, decoded, the whole prompt as one user message; gold is None.
     """
 
     id: str

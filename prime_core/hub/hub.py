@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from prime_core.api import RewardedGroup
+    from prime_core.config.sections import RunConfig
     from prime_core.hub.diagnosis import Diagnosis
     from prime_core.hub.selection import Selection
 
@@ -270,31 +271,41 @@ class Hub:
             record = self.find(OBSERVER, name)
             self._observers.add(record, self.load(record))
 
+    def start_observers(self, config: RunConfig) -> None:
+        """Load the run's observers and tell them, in this process, that the run starts.
+
+        Raises:
+            PluginError: as `load_observers`.
+        """
+        self.load_observers(config.plugins.observers)
+        if config.plugins.observers:
+            self.run_started(config.model_dump(mode="json", by_alias=True))
+
     @property
     def observer_failures(self) -> dict[str, int]:
         """How often observers have failed, by distribution."""
         return dict(self._observers.failures)
 
-    def run_started(self, config: Mapping[str, object]) -> None:
-        """Tell the observers that a run starts or resumes."""
-        self.notify("prime_run_started", config=config)
+    def run_started(self, config: Mapping[str, object]) -> int:
+        """Tell the observers that a run starts or resumes; returns how many failed."""
+        return self.notify("prime_run_started", config=config)
 
-    def group_finished(self, group: RewardedGroup) -> None:
-        """Tell the observers that the intake accepted or filtered a group."""
-        self.notify("prime_group_finished", group=group)
+    def group_finished(self, group: RewardedGroup) -> int:
+        """Tell the observers that the intake accepted or filtered a group; returns the failures."""
+        return self.notify("prime_group_finished", group=group)
 
-    def step_finished(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Tell the observers that the trainer finished a step."""
-        self.notify("prime_step_finished", step=step, metrics=metrics)
+    def step_finished(self, step: int, metrics: Mapping[str, float]) -> int:
+        """Tell the observers that the trainer finished a step; returns how many failed."""
+        return self.notify("prime_step_finished", step=step, metrics=metrics)
 
-    def notify(self, hook: str, **arguments: object) -> None:
+    def notify(self, hook: str, **arguments: object) -> int:
         """Call a notification hook of every loaded observer, in the order they were loaded.
 
         What an observer raises is logged and counted in `observer_failures` under its
-        distribution; it never reaches the caller.
+        distribution; it never reaches the caller. Returns how many observers failed.
         """
         assert hook in NOTIFICATIONS, f"{hook!r} is not a notification hook"
-        self._observers.notify(hook, arguments)
+        return self._observers.notify(hook, arguments)
 
     def diagnose(self, selected: Sequence[Selection] | None = None) -> list[Diagnosis]:
         """What `prime-core plugins doctor` says: see `prime_core.hub.diagnosis.diagnose`."""

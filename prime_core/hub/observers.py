@@ -25,8 +25,9 @@ class Observers:
         """Let a loaded module observe; a second time changes nothing."""
         self._loaded.setdefault(loaded.module, (record, loaded))
 
-    def notify(self, hook: str, arguments: dict[str, object]) -> None:
-        """Call `hook` of every observer that implements it."""
+    def notify(self, hook: str, arguments: dict[str, object]) -> int:
+        """Call `hook` of every observer that implements it; returns how many failed."""
+        failed = 0
         for record, loaded in self._loaded.values():
             if hook not in loaded.notifications:
                 continue
@@ -35,6 +36,7 @@ class Observers:
             except (Exception, SystemExit):
                 count = self.failures.get(record.distribution, 0) + 1
                 self.failures[record.distribution] = count
+                failed += 1
                 logger.exception(
                     "observer %s of %s %s failed in %s (failure %d of it); the run goes on",
                     record.name,
@@ -43,3 +45,4 @@ class Observers:
                     hook,
                     count,
                 )
+        return failed

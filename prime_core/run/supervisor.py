@@ -222,8 +222,7 @@ def _notify_started(config: RunConfig) -> None:
     from prime_core.hub import Hub
 
     hub = Hub.discover(block=config.plugins.block)
-    hub.load_observers(config.plugins.observers)
-    hub.notify("prime_run_started", config=config.model_dump(mode="json", by_alias=True))
+    hub.start_observers(config)
 
 
 def versions_to_evaluate(config: RunConfig) -> list[int]:

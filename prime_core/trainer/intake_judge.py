@@ -15,6 +15,7 @@ from prime_core.api.protocols import GroupFilter
 from prime_core.api.types import (
     Completion,
     FinishReason,
+    Message,
     Reward,
     RewardedGroup,
     Score,
@@ -218,7 +219,7 @@ class Judge:
         rollouts = tuple(
             ScoredRollout(
                 Completion(
-                    text=self._text(row),
+                    *self._words(row),
                     finish_reason=cast("FinishReason", row.finish_reason),
                     token_count=row.length,
                 ),
@@ -229,19 +230,30 @@ class Judge:
         rewards = tuple(
             Reward(row.reward, row.reward_parts) for row in rows if row.reward is not None
         )
-        task = Task(id=first.task_id, prompt=())
+        task = Task(first.task_id, self._prompt(first))
         group = ScoredGroup(task, rollouts, first.length_budget, first.step)
         return RewardedGroup(group_id, first.environment, group, rewards)
 
-    def _text(self, row: RolloutRow) -> str:
-        """The model's last turn, decoded."""
-        if self._decode is None or not row.turn_ends:
-            return ""
-        end = row.turn_ends[-1]
-        start = end
-        while start and row.completion_mask[start - 1]:
-            start -= 1
-        return self._decode(row.completion_tokens[start:end])
+    def _prompt(self, row: RolloutRow) -> tuple[Message, ...]:
+        """One user message: what the tokens say, whatever roles the chat template gave them."""
+        if self._decode is None:
+            return ()
+        return (Message("user", self._decode(row.prompt_tokens)),)
+
+    def _words(self, row: RolloutRow) -> tuple[str, tuple[Message, ...]]:
+        """The model's last turn, and all turns, decoded; the environment speaks as user."""
+        if self._decode is None:
+            return "", ()
+        messages, start = [], 0
+        for end in row.turn_ends:
+            spoken = start
+            while not row.completion_mask[spoken]:
+                spoken += 1
+            if spoken > start:
+                messages.append(Message("user", self._decode(row.completion_tokens[start:spoken])))
+            messages.append(Message("assistant", self._decode(row.completion_tokens[spoken:end])))
+            start = end
+        return messages[-1].content if messages else "", tuple(messages)
 
 
 def sample_facts(submission: Submission) -> tuple[SampleFacts, ...]:

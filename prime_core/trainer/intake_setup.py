@@ -53,7 +53,7 @@ def open_tools(config: RunConfig) -> IntakeTools:
         for choice in config.environments
     ]
     hub = Hub.discover(block=config.plugins.block)
-    hub.load_observers(config.plugins.observers)
+    hub.start_observers(config)
     rules = StepRules.from_config(config)
     assigner = Assigner(lock.run_id, shares, tasks)
     judge = Judge(
@@ -72,7 +72,8 @@ def open_tools(config: RunConfig) -> IntakeTools:
         metrics.log(step, **values)
 
     def notify(hook: str, arguments: dict[str, object]) -> None:
-        hub.notify(hook, **arguments)
+        if failures := hub.notify(hook, **arguments):
+            metrics.log(None, **{"intake/observer_failures": failures})
 
     trace = Trace(config.run.dir, PROCESS)
     return IntakeTools(store, lock.run_id, rules, judge, assigner, log, notify, trace)

@@ -119,7 +119,7 @@ class Trainer:
         self.metrics = MetricsLog(self.run_dir, process)
         self.trackers: list[tuple[str, Tracker]] = []
         if world.leads:
-            self.hub.load_observers(config.plugins.observers)
+            self.hub.start_observers(config)
             self.trackers = [
                 (choice.use, self.hub.make("tracker", choice, context))
                 for choice in config.trackers
@@ -236,7 +236,8 @@ class Trainer:
             except PluginError:
                 self.tracker_failures += 1
                 logger.exception("a tracker failed (%d so far); it goes on", self.tracker_failures)
-        self.hub.step_finished(step, metrics)
+        if failures := self.hub.step_finished(step, metrics):
+            self.metrics.log(step, **{"trainer/observer_failures": failures})
 
     def close(self) -> None:
         """Flush trackers and files."""

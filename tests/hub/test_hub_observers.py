@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from prime_core.api import PluginError, VerifierSpec
+from prime_core.config.sections import RunConfig
 
 
 def test_observers_hear_every_notification_in_order(isolated_hub, make_plugin):
@@ -30,6 +31,19 @@ def test_observers_hear_every_notification_in_order(isolated_hub, make_plugin):
         ("step", 3, {"loss": 0.5}),
         3,
     ]
+
+
+def test_observers_of_a_process_hear_first_where_the_run_lies(isolated_hub, make_plugin):
+    heard = []
+    make_plugin(hooks={"prime_run_started": lambda config: heard.append(config)}, observer="first")
+    make_plugin(hooks={"prime_step_finished": lambda step: heard.append(step)}, observer="second")
+    sections = {"model": {"path": "m"}, "environments": [{"use": "e"}], "run": {"dir": "there"}}
+    config = RunConfig.model_validate({**sections, "plugins": {"observers": ["first", "second"]}})
+    isolated_hub.start_observers(config)
+    isolated_hub.step_finished(0, {})
+    assert heard[0]["run"]["dir"] == "there"
+    assert "async" in heard[0], "keys are those of the file"
+    assert heard[1:] == [0]
 
 
 def test_an_observer_that_is_not_selected_hears_nothing(isolated_hub, make_plugin):
@@ -56,7 +70,7 @@ def test_what_an_observer_raises_is_logged_and_counted(isolated_hub, make_plugin
     isolated_hub.load_observers(["bad", "good"])
     with caplog.at_level(logging.ERROR):
         for step in range(3):
-            isolated_hub.notify("prime_step_finished", step=step, metrics={})
+            assert isolated_hub.notify("prime_step_finished", step=step, metrics={}) == 1
     assert heard == [0, 1, 2]
     assert isolated_hub.observer_failures == {"dist-bad": 3}
     assert "dist-bad" in caplog.text

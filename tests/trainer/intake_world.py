@@ -20,7 +20,7 @@ from prime_core.store.schema import RolloutRow, SubmissionMeta
 from prime_core.store.submission import write_submission
 from prime_core.store.view import newest_sealed, read_receipt
 from prime_core.trainer.intake import Intake, IntakeTools
-from prime_core.trainer.intake_judge import Assigner, Judge, OnlineFilter
+from prime_core.trainer.intake_judge import Assigner, Decode, Judge, OnlineFilter
 
 GROUPS, SIZE = 3, 4  # of one submission
 LOCK = "ab" * 32
@@ -178,7 +178,7 @@ class World:
 
     # --- the intake ------------------------------------------------------------------------------
 
-    def intake(self) -> Intake:
+    def judge(self, *, decode: Decode | None = None, max_turns: int = 1) -> Judge:
         limits = Limits(
             "run-1",
             LOCK,
@@ -187,10 +187,10 @@ class World:
             {},
             16,
             8,
-            1,
+            max_turns,
             dict.fromkeys(("sums", "words"), (0.0, 1.0)),
         )
-        judge = Judge(
+        return Judge(
             self.rules,
             limits,
             max_groups=GROUPS,
@@ -198,7 +198,11 @@ class World:
             assigner=self.assigner,
             seal_of=seal_of,
             filters=self.filters,
+            decode=decode,
         )
+
+    def intake(self) -> Intake:
+        judge = self.judge()
 
         def log(step: int | None, values: dict[str, Any]) -> None:
             self.logged.append({"step": step, **values})

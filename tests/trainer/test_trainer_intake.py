@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -23,7 +24,7 @@ from intake_world import (
 )
 
 from prime_core.api.errors import PluginError, RunError
-from prime_core.api.types import Decision, RewardedGroup
+from prime_core.api.types import Completion, Decision, Message, RewardedGroup
 from prime_core.store import layout
 from prime_core.store.counter import StepRules
 from prime_core.store.outcomes import balance
@@ -62,6 +63,32 @@ def test_groups_are_judged_one_by_one() -> None:
     assert (found.total.carried, found.total.in_flight) == (2, 0)
     logged = next(values for values in world.logged if "intake/groups" in values)
     assert logged["intake/equal_reward_groups"] == logged["intake/equal_score_groups"] == 1
+
+
+def test_filters_and_observers_see_decoded_prompts_and_turns() -> None:
+    world = World(StepRules(2, 4, 0, 0))
+    dispatch = world.dispatch(0, 0)
+    turns = {
+        "completion_tokens": [3, 4, 5, 6, 7],
+        "completion_mask": [True, True, False, False, True],
+        "completion_logprobs": [-1.0, 0.0, 0.0, 0.0, -1.0],
+        "turn_ends": [2, 5],
+        "finish_reason": "stop",
+    }
+    rows = [replace(row, **turns) for row in world.rows(dispatch, [PARTLY] * GROUPS)]
+    judge = world.judge(decode=lambda ids: " ".join(map(str, ids)), max_turns=2)
+    judgement = judge.judge(write_submission(rows, META), dispatch, 0)
+    assert judgement.reason == ""
+    group = judgement.finished[0].group
+    assert group.task.prompt == (Message("user", "1 2"),)
+    assert [rollout.completion for rollout in group.rollouts] == [
+        Completion(
+            "7",
+            (Message("assistant", "3 4"), Message("user", "5 6"), Message("assistant", "7")),
+            "stop",
+            3,
+        )
+    ] * 2
 
 
 class Dropping:

@@ -54,7 +54,17 @@ class Rng(Protocol):
 
 @runtime_checkable
 class Verifier(Protocol):
-    """Decides whether one completion solves one task."""
+    """Decides whether one completion solves one task.
+
+    Optional members, which `prime-core verify` and a run's preparation use; all depend on their
+    arguments alone:
+
+    * `from_case(row) -> (Task, Completion)` reads one row of a case file (plain JSON);
+    * `explain(gold, text)` returns a dataclass or mapping of plain values that says what was read
+      from a completion's text, and which rule decided;
+    * `check_gold(gold) -> GoldReport` says whether a gold answer can be judged by;
+    * `second_opinion(task, completion) -> float | None` asks another grader, None for no opinion.
+    """
 
     def verify(self, task: Task, completion: Completion) -> Score | Awaitable[Score]:
         """Score one completion. Depends on its arguments alone; may be async."""
@@ -67,7 +77,8 @@ class Environment(Protocol):
 
     Optional members: `reply(state) -> Reply | None` for several turns (None ends the rollout);
     `gold(task) -> str` (a completion that solves it) and `wrong(task, rng) -> str` (one that
-    doesn't), which the conformance checks use.
+    doesn't), which the conformance checks use; `notes` (a sequence of lines on what was left out
+    of the data, and why), which a run's preparation prints.
     """
 
     @property

@@ -96,6 +96,21 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
+class GoldReport:
+    """Whether a verifier can judge by a gold answer, as its `check_gold` says.
+
+    Attributes:
+        ok: it reads as an answer, and equals itself.
+        type: what the verifier takes it for, e.g. integer; "" where it is nothing.
+        reason: why it isn't ok; "" where it is.
+    """
+
+    ok: bool
+    type: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ScoredRollout:
     """One rollout of a group, as a reward function and an online filter see it."""
 

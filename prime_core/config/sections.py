@@ -248,6 +248,10 @@ class EnvironmentChoice(PluginChoice):
     verifier: PluginChoice | None = Field(
         default=None, description="replaces the environment's verifier"
     )
+    bad_golds: Literal["refuse", "drop"] = Field(
+        default="refuse",
+        description="unusable gold answers: refuse the run, or drop their tasks and say which",
+    )
 
     @property
     def label(self) -> str:
@@ -295,14 +299,14 @@ class HostingSection(Section):
     )
     memory_mb: int = Field(default=2048, gt=0, description="address space of one host, MiB")
     batch: int = Field(default=64, gt=0, description="scores asked for in one message")
-
-
-class StoreSection(Section):
-    """Where the run's immutable objects live."""
     sandbox: PluginChoice | None = Field(
         default=None,
         description="sandbox of untrusted programs; nsjail where one is needed and none is set",
     )
+
+
+class StoreSection(Section):
+    """Where the run's immutable objects live."""
 
     url: str | None = Field(default=None, description="fsspec URL; default is the run's directory")
     keep_policies: int = Field(

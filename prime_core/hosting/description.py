@@ -42,6 +42,8 @@ class HostDescription:
         prime_core: the version of prime-core there.
         python: the Python version there.
         ids_checked: how many task ids were compared; all of them up to 200,000 tasks.
+        checks_golds: the verifier has `check_gold`.
+        notes: lines of the environment on what was left out of its data.
     """
 
     label: str
@@ -57,6 +59,8 @@ class HostDescription:
     prime_core: str
     python: str
     ids_checked: int
+    checks_golds: bool
+    notes: tuple[str, ...]
 
 
 def read_description(label: str, value: object) -> HostDescription:
@@ -87,4 +91,6 @@ def read_description(label: str, value: object) -> HostDescription:
         prime_core=wire.text(found.get("prime_core"), "description.prime_core"),
         python=wire.text(found.get("python"), "description.python"),
         ids_checked=wire.whole(found.get("ids_checked"), "description.ids_checked"),
+        checks_golds=found.get("checks_golds") is True,
+        notes=wire.sequence(found.get("notes", []), "description.notes", wire.text),
     )

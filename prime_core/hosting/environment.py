@@ -6,13 +6,10 @@ a value that a plugin returned leaves here checked, or as a `FormatError`.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import inspect
 import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -24,6 +21,7 @@ from prime_core.api.specs import API_VERSION
 from prime_core.api.types import ScoredGroup, Task, TurnState
 from prime_core.config.sections import EnvironmentChoice, PluginChoice
 from prime_core.hosting import wire
+from prime_core.hosting.judging import Judge
 from prime_core.hub import Hub, RunContext
 
 IDS_CHECKED = 200_000  # task ids compared at most; above it, an even sample
@@ -72,7 +70,9 @@ class HostedEnvironment:
         assert isinstance(made, Environment)
         self._environment: Any = made
         _log_phase("making its verifier")
-        self._verifier_choice, self._verifier = self._make_verifier()
+        self._verifier_choice, verifier = self._make_verifier()
+        self._verifier_class = type(verifier).__qualname__
+        self._judge = Judge(verifier)
         self._reward_choice: PluginChoice | None = None
         self._reward: RewardFunction | None = None
         if request["reward"] is not None:
@@ -84,7 +84,6 @@ class HostedEnvironment:
         _log_phase("listing tasks")
         self._tasks: Sequence[Task] = self._environment.tasks()
         self._indices: dict[str, int] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
         self.calls: dict[str, Callable[[Any], Any]] = {
             "tasks": lambda index: wire.task_json(self._tasks[index]),
             "find": self._find,
@@ -94,6 +93,7 @@ class HostedEnvironment:
             "reply": self._reply,
             "gold": lambda index: wire.text(self._environment.gold(self._tasks[index]), "gold"),
             "wrong": self._wrong,
+            "check_gold": lambda index: self._judge.check_gold(self._tasks[index].gold),
         }
 
     def _make_verifier(self) -> tuple[PluginChoice | None, Verifier]:
@@ -133,7 +133,9 @@ class HostedEnvironment:
         return description | {
             "multi_turn": callable(getattr(environment, "reply", None)),
             "has_gold": callable(getattr(environment, "gold", None)),
-            "verifier": verifier.use if verifier else type(self._verifier).__qualname__,
+            "verifier": verifier.use if verifier else self._verifier_class,
+            "checks_golds": "check_gold" in self._judge.members,
+            "notes": [wire.text(note, "a note") for note in getattr(environment, "notes", ())],
             "params": {kind: self._params(kind, choice) for kind, choice in named.items()},
             "plugins": [self._record(kind, choice.use) for kind, choice in named.items()],
             "distributions": {
@@ -181,33 +183,7 @@ class HostedEnvironment:
 
     def _score(self, item: Any) -> Any:
         index, completion = item
-        verdict = self._verifier.verify(self._tasks[index], wire.read_completion(completion))
-        if inspect.isawaitable(verdict):
-            verdict = self._wait(verdict)
-        return wire.score_json(verdict)
-
-    def _wait(self, awaitable: Any) -> Any:
-        """Run to the end on the host's own loop, and end what it left on it."""
-        if self._loop is None:
-            # One loop for the host's life, so that a verifier's HTTP client survives its calls.
-            self._loop = asyncio.new_event_loop()
-        # Threads of to_thread must end with the item, so that the next one doesn't see them.
-        executor = ThreadPoolExecutor(thread_name_prefix="to_thread")
-        self._loop.set_default_executor(executor)
-
-        async def wait() -> Any:
-            try:
-                return await awaitable
-            finally:
-                left = asyncio.all_tasks() - {asyncio.current_task()}
-                for task in left:
-                    task.cancel()
-                await asyncio.gather(*left, return_exceptions=True)
-
-        try:
-            return self._loop.run_until_complete(wait())
-        finally:
-            executor.shutdown(wait=False, cancel_futures=True)
+        return self._judge.score(self._tasks[index], wire.read_completion(completion))
 
     def _reward_group(self, item: Any) -> Any:
         assert self._reward is not None  # the pool asks only where it configured one

@@ -7,18 +7,14 @@ never a value.
 
 from __future__ import annotations
 
-import asyncio
-import os
-import re
-import shutil
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from prime_core.api.errors import FormatError, HostError
 from prime_core.api.types import (
     Completion,
+    GoldReport,
     Instruction,
     Message,
     Reply,
@@ -30,50 +26,29 @@ from prime_core.api.types import (
 from prime_core.config.sections import EnvironmentChoice, HostingSection, PluginChoice
 from prime_core.hosting import wire
 from prime_core.hosting.channel import Failure
-from prime_core.hosting.counters import Counters
 from prime_core.hosting.description import HostDescription, read_description
+from prime_core.hosting.hosts import Hosts
 from prime_core.hosting.settings import HostSettings, host_settings
-from prime_core.hosting.slot import Slot
-from prime_core.hosting.work import TRIES, WorkQueue
-
-QUEUE_BATCHES = 4  # batches per host that may wait before callers do
-
-T = TypeVar("T")
+from prime_core.hosting.work import TRIES
 
 
-class HostPool:
+class HostPool(Hosts):
     """Hosts of one environment. Made by `open` and used within one event loop."""
+
+    same = ("info", "task_count")
+    description: HostDescription
 
     def __init__(
         self,
         settings: HostSettings,
         hosting: HostingSection,
-        log_dir: Path,
+        run_dir: Path | None,
+        log_dir: Path | None,
         *,
         has_reward: bool,
-        temporary: bool,
     ) -> None:
-        self._settings = settings
+        super().__init__(settings, hosting, run_dir, log_dir)
         self._has_reward = has_reward
-        self._log_dir = log_dir
-        self._temporary = temporary
-        self._counters = Counters(hosting.hosts)
-        self._queue = WorkQueue(QUEUE_BATCHES * hosting.hosts * hosting.batch)
-        stem = re.sub(r"[^A-Za-z0-9._-]", "_", settings.label)
-        self._slots = [
-            Slot(
-                settings,
-                log_dir / f"host-{stem}-{os.getpid()}-{number}.log",
-                self._queue,
-                self._counters,
-                batch=hosting.batch,
-                hosts=hosting.hosts,
-            )
-            for number in range(hosting.hosts)
-        ]
-        self._running: list[asyncio.Task[None]] = []
-        self._closed = False
-        self.description: HostDescription
 
     @classmethod
     async def open(
@@ -101,83 +76,12 @@ class HostPool:
         Raises:
             HostError: the environment can't start; says in which phase, and shows the log's end.
         """
-        temporary = log_dir is None and run_dir is None
-        if log_dir is None:
-            log_dir = (
-                Path(tempfile.mkdtemp(prefix="prime-hosts-"))
-                if run_dir is None
-                else run_dir / "logs"
-            )
-        log_dir.mkdir(parents=True, exist_ok=True)
         settings = host_settings(environment, reward, hosting, cache_dir, run_dir, block)
-        pool = cls(settings, hosting, log_dir, has_reward=reward is not None, temporary=temporary)
-        try:
-            await pool._start()
-        except BaseException:
-            await pool.close()
-            raise
-        return pool
+        pool = cls(settings, hosting, run_dir, log_dir, has_reward=reward is not None)
+        return await pool._opened()
 
-    async def _start(self) -> None:
-        described = await self._slots[0].start(full=True)
-        try:
-            self.description = read_description(self._settings.label, described)
-        except FormatError as error:
-            raise HostError(
-                f"the environment describes itself wrongly: {error.what}",
-                kind="value",
-                where=self._settings.where,
-                fix="correct the environment's info",
-            ) from error
-        expected = {key: described[key] for key in ("info", "task_count")}
-        for slot in self._slots:
-            slot.expected = expected
-            task = asyncio.create_task(slot.run())
-            task.add_done_callback(self._slot_ended)
-            self._running.append(task)
-
-    def _slot_ended(self, task: asyncio.Task[None]) -> None:
-        """A mistake of our own in a slot must end the calls, not leave them waiting."""
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            failed = HostError(
-                f"the pool failed: {type(error).__name__}: {error}",
-                kind="protocol",
-                where=self._settings.where,
-                fix="report this as a bug of prime-core",
-            )
-            failed.__cause__ = error
-            self._queue.fail(failed)
-
-    async def __aenter__(self) -> HostPool:
-        """The pool itself."""
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Close."""
-        await self.close()
-
-    async def close(self) -> None:
-        """Kill all hosts and what they started; calls in progress end with `HostError`."""
-        if self._closed:
-            return
-        self._closed = True
-        self._queue.fail(HostError("the pool is closed", kind="crash", where=self._settings.where))
-        for task in self._running:
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
-        await asyncio.gather(*(slot.close() for slot in self._slots))
-        if self._temporary:
-            shutil.rmtree(self._log_dir, ignore_errors=True)
-
-    def metrics(self) -> dict[str, float]:
-        """Counts since `open`, queue length, busy share of the hosts, scores per second."""
-        return self._counters.metrics(len(self._queue))
-
-    @property
-    def recycle_reasons(self) -> dict[str, int]:
-        """Why hosts were replaced after a call, with counts."""
-        return dict(self._counters.recycled)
+    def _read_description(self, described: dict[str, Any]) -> None:
+        self.description = read_description(self._settings.label, described)
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -224,7 +128,7 @@ class HostPool:
         outcomes = await self._outcomes(
             "score", sent, lambda value: wire.read_score(value, low_high)
         )
-        return [_error_score(found) if isinstance(found, Failure) else found for found in outcomes]
+        return [error_score(found) if isinstance(found, Failure) else found for found in outcomes]
 
     async def reward(
         self, task: int, rollouts: Sequence[ScoredRollout], length_budget: int | None, step: int
@@ -288,6 +192,17 @@ class HostPool:
             )
         return (await self._call("gold", [self._index(index)], _read_text))[0]
 
+    async def check_golds(self, indices: Sequence[int]) -> list[GoldReport]:
+        """Whether the verifier can judge by the gold answers of these tasks.
+
+        Raises:
+            HostError: the verifier has no `check_gold` (`description.checks_golds`), or failed
+                twice.
+        """
+        return await self._call(
+            "check_gold", [self._index(i) for i in indices], wire.read_gold_report
+        )
+
     async def wrong(self, index: int, seed: int) -> str:
         """A completion that doesn't solve the task; the same for the same seed.
 
@@ -303,31 +218,13 @@ class HostPool:
             raise IndexError(f"task {index} of {self.description.task_count}")
         return index
 
-    async def _call(self, call: str, items: Sequence[Any], read: Callable[[Any], T]) -> list[T]:
-        found: list[T] = []
-        for number, outcome in enumerate(await self._outcomes(call, items, read)):
-            if isinstance(outcome, Failure):
-                raise HostError(
-                    f"{call} failed {TRIES} times for item {number} of {len(items)} "
-                    f"({outcome.kind}): {outcome.detail}",
-                    kind=outcome.kind,
-                    where=f"{self._settings.where}{f', {outcome.where}' if outcome.where else ''}",
-                    fix=outcome.fix or f"read the host's log in {self._log_dir}",
-                )
-            found.append(outcome)
-        return found
-
-    async def _outcomes(
-        self, call: str, items: Sequence[Any], read: Callable[[Any], T]
-    ) -> list[T | Failure]:
-        return await self._queue.submit(call, items, read)
-
 
 def _read_text(value: object) -> str:
     return wire.text(value, "completion")
 
 
-def _error_score(failure: Failure) -> Score:
+def error_score(failure: Failure) -> Score:
+    """The score of an item whose verifier failed twice: no value, and why as evidence."""
     evidence = {"kind": failure.kind, "detail": failure.detail, "tries": TRIES}
     if failure.where:
         evidence["where"] = failure.where

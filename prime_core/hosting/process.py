@@ -159,7 +159,7 @@ class HostProcess:
 
     def _start_error(self, failure: Failure) -> StartError:
         tail = log_tail(self._log)
-        what = f"the environment can't start ({failure.kind}): {failure.detail}"
+        what = f"the {self._settings.kind} can't start ({failure.kind}): {failure.detail}"
         fix = failure.fix
         final = failure.kind in ("exception", "value", "protocol")
         if "No module named 'prime_core'" in tail or "No module named prime_core" in tail:
@@ -167,7 +167,9 @@ class HostProcess:
             fix = "make a fresh one: prime-core env create NAME --requirement PACKAGE"
             final = True
         elif failure.kind == "timeout":
-            fix = "raise hosting.start_limit_s, or load less when the environment is made"
+            fix = (
+                f"raise hosting.start_limit_s, or load less when the {self._settings.kind} is made"
+            )
         elif failure.kind == "memory":
             fix = "raise hosting.memory_mb"
         if not final or "Traceback" in tail:  # a misspelt parameter needs no log

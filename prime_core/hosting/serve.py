@@ -18,6 +18,9 @@ from prime_core.hosting.protocol import PREFIX, PROTOCOL_VERSION, decode, encode
 if TYPE_CHECKING:
     from prime_core.hosting.environment import HostedEnvironment
     from prime_core.hosting.residue import Baseline
+    from prime_core.hosting.verifier_host import HostedVerifier
+
+    Hosted = HostedEnvironment | HostedVerifier
 
 DETAIL_LIMIT = 600  # characters of an error's text
 
@@ -66,13 +69,13 @@ def serve(requests: int, responses: int) -> None:
     opened = _open(pipes, first)
     if opened is None:
         return
-    environment, baseline = opened
+    hosted, baseline = opened
     while (request := pipes.read()) is not None:
-        reason = _serve_request(pipes, request, environment, baseline)
+        reason = _serve_request(pipes, request, hosted, baseline)
         pipes.write({"id": request["id"], "done": True, "recycle": reason})
 
 
-def _open(pipes: Pipes, request: dict[str, Any]) -> tuple[HostedEnvironment, Baseline] | None:
+def _open(pipes: Pipes, request: dict[str, Any]) -> tuple[Hosted, Baseline] | None:
     if request.get("protocol") != PROTOCOL_VERSION:
         detail = (
             f"the pool speaks protocol {request.get('protocol')}, this interpreter's prime-core "
@@ -83,13 +86,12 @@ def _open(pipes: Pipes, request: dict[str, Any]) -> tuple[HostedEnvironment, Bas
     limit = int(request["memory_mb"]) << 20
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     try:
-        from prime_core.hosting.environment import HostedEnvironment
         from prime_core.hosting.residue import Baseline
 
         # The hub reads env:NAME parameters from here; what a plugin starts later needn't see them.
         os.environ.update(request["variables"])
-        environment = HostedEnvironment(request)
-        description = environment.describe(bool(request["full"]))
+        hosted = _make(request)
+        description = hosted.describe(bool(request["full"]))
         for name in request["variables"]:
             os.environ.pop(name, None)
         baseline = Baseline()
@@ -98,14 +100,24 @@ def _open(pipes: Pipes, request: dict[str, Any]) -> tuple[HostedEnvironment, Bas
         pipes.write({"id": request["id"], "error": describe_error(error)})
         return None
     pipes.write({"id": request["id"], "done": True, "recycle": None})
-    return environment, baseline
+    return hosted, baseline
+
+
+def _make(request: dict[str, Any]) -> Hosted:
+    if request["environment"] is None:
+        from prime_core.hosting.verifier_host import HostedVerifier
+
+        return HostedVerifier(request)
+    from prime_core.hosting.environment import HostedEnvironment
+
+    return HostedEnvironment(request)
 
 
 def _serve_request(
-    pipes: Pipes, request: dict[str, Any], environment: HostedEnvironment, baseline: Baseline
+    pipes: Pipes, request: dict[str, Any], hosted: Hosted, baseline: Baseline
 ) -> str | None:
     """Report every item; stops early with a reason where this process must not go on."""
-    call = environment.calls[request["call"]]
+    call = hosted.calls[request["call"]]
     for index, item in enumerate(request["items"]):
         report: dict[str, Any] = {"id": request["id"], "item": index}
         reason = None

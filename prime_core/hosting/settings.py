@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from prime_core.config.secrets import is_reference
 from prime_core.config.sections import EnvironmentChoice, HostingSection, PluginChoice
@@ -23,13 +23,15 @@ class HostSettings:
     """What every host of a pool is started with.
 
     Attributes:
-        label: the environment's name, for messages.
+        kind: what the hosts hold: an environment, or a verifier alone.
+        label: its name, for messages.
         interpreter: the Python that runs the host.
         request: the first message without `full`, plain JSON; holds secrets.
         time_limit_s: seconds one item may take.
         start_limit_s: seconds until the environment has to be open.
     """
 
+    kind: Literal["environment", "verifier"]
     label: str
     interpreter: Path
     request: dict[str, Any] = field(repr=False)
@@ -39,7 +41,7 @@ class HostSettings:
     @property
     def where(self) -> str:
         """The place that errors name."""
-        return f"environment {self.label}, interpreter {self.interpreter}"
+        return f"{self.kind} {self.label}, interpreter {self.interpreter}"
 
 
 def host_settings(
@@ -55,9 +57,34 @@ def host_settings(
         "environment": _choice_json(environment),
         "reward": None if reward is None else _choice_json(reward),
     }
+    return _settings(
+        "environment", environment.label, environment.python, plugins, hosting, cache_dir, run_dir,
+        block,
+    )  # fmt: skip
+
+
+def verifier_settings(
+    verifier: PluginChoice, python: Path | None, hosting: HostingSection, cache_dir: Path
+) -> HostSettings:
+    """The settings of hosts that hold a verifier alone; see `VerifierPool.open`."""
+    plugins = {"environment": None, "reward": None, "verifier": _choice_json(verifier)}
+    return _settings("verifier", verifier.use, python, plugins, hosting, cache_dir, None, ())
+
+
+def _settings(
+    kind: Literal["environment", "verifier"],
+    label: str,
+    python: Path | None,
+    plugins: dict[str, Any],
+    hosting: HostingSection,
+    cache_dir: Path,
+    run_dir: Path | None,
+    block: Sequence[str],
+) -> HostSettings:
     return HostSettings(
-        label=environment.label,
-        interpreter=(environment.python or Path(sys.executable)).absolute(),
+        kind=kind,
+        label=label,
+        interpreter=(python or Path(sys.executable)).absolute(),
         request={
             **plugins,
             "variables": {
@@ -76,7 +103,9 @@ def host_settings(
 
 def _choice_json(choice: PluginChoice) -> dict[str, Any]:
     """A plugin choice in JSON, without what the hosts needn't know."""
-    return choice.model_dump(mode="json", by_alias=True, exclude={"name", "weight", "python"})
+    return choice.model_dump(
+        mode="json", by_alias=True, exclude={"name", "weight", "python", "bad_golds"}
+    )
 
 
 def _references(value: object) -> Iterator[str]:

@@ -16,6 +16,7 @@ from prime_core.api.types import (
     Completion,
     EnvironmentInfo,
     FinishReason,
+    GoldReport,
     Instruction,
     Message,
     Reply,
@@ -200,6 +201,31 @@ def read_score(value: object, score_range: tuple[float, float] | None = None) ->
         if score.status == "invalid_output" and score.value != low:
             raise FormatError(f"a score of invalid_output is worth {low}, not {score.value}")
     return score
+
+
+def gold_report_json(report: object) -> dict[str, Any]:
+    """What a verifier's `check_gold` returned: a `GoldReport`, or what has its three members."""
+    names = ("ok", "type", "reason")
+    lacking = [name for name in names if not hasattr(report, name)]
+    if lacking:
+        kind = type(report).__name__
+        raise FormatError(f"check_gold returned a {kind} without {', '.join(lacking)}")
+    ok, gold_type, reason = (getattr(report, name) for name in names)
+    if not isinstance(ok, bool):
+        raise FormatError(f"check_gold's ok is a {type(ok).__name__}, not a bool")
+    return {
+        "ok": ok,
+        "type": text(gold_type, "gold report.type"),
+        "reason": text(reason, "gold report.reason"),
+    }
+
+
+def read_gold_report(value: object, what: str = "gold report") -> GoldReport:
+    """Whether a gold answer can be judged by."""
+    ok, gold_type, reason = _fields(value, what, ("ok", "type", "reason"))
+    if not isinstance(ok, bool):
+        raise FormatError(f"{what}.ok is a {type(ok).__name__}, not a bool")
+    return GoldReport(ok, text(gold_type, f"{what}.type"), text(reason, f"{what}.reason"))
 
 
 def rollout_json(rollout: ScoredRollout) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from prime_core.api.errors import PrimeError, RunError
 from prime_core.api.protocols import TaskFilter
 from prime_core.api.types import Task, TaskProfile
+from prime_core.run.golds import TASKS_A_CALL, usable_golds
 from prime_core.run.placing import DIGEST, place_model
 from prime_core.store.layout import KEYS, LOCK, MODEL, RUN, tasks_path
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from prime_core.hub import Hub, RunContext
     from prime_core.store.records import TaskList
 
-TASKS_A_CALL = 256
 RUN_ID_BYTES = 8
 
 # Keys whose change doesn't make a resumed run another run: limits of this machine and its display.
@@ -180,25 +180,28 @@ async def list_tasks(
     )
     try:
         described = pool.description
+        for note in described.notes:
+            print(f"{environment.label}: {note}")  # noqa: T201
         tasks = [pair async for pair in _all_tasks(pool, described.task_count)]
+        filters = _task_filters(config, hub, context)
+        found = apply_filters(tasks, filters, _profile(config, environment))
+        for reason, count in found.dropped.most_common():
+            print(f"{environment.label}: {count} tasks dropped by {reason}")  # noqa: T201
+        kept = await usable_golds(pool, environment, found.kept)
     finally:
         await pool.close()
-    filters = _task_filters(config, hub, context)
-    found = apply_filters(tasks, filters, _profile(config, environment))
-    for reason, count in found.dropped.most_common():
-        print(f"{environment.label}: {count} tasks dropped by {reason}")  # noqa: T201
-    if not found.kept:
+    if not kept:
         raise RunError(
-            f"no task of environment {environment.label} is left after the offline filters",
+            f"no task of environment {environment.label} is left",
             where=f"environments, {environment.label}",
-            fix="widen the filters, or profile the environment with the model of this run",
+            fix="widen the offline filters, or profile the environment with the model of this run",
         )
     listed = TaskList.build(
         environment.label,
         described.info.dataset_digest,
         described.task_count,
-        [index for index, _ in found.kept],
-        [task_id for _, task_id in found.kept],
+        [index for index, _ in kept],
+        [task_id for _, task_id in kept],
         described.info.score_range,
     )
     return listed, dict(described.distributions)

@@ -27,7 +27,7 @@ import click
 def demo(out: Path, seed: int, minutes: float | None, as_json: bool) -> None:
     """Train a tiny model on two-digit addition, start to finish, on two CPU cores.
 
-    Builds a model of 0.86 million parameters, warms it up with supervised steps, then lets a
+    Builds a model of a million parameters, warms it up with supervised steps, then lets a
     trainer, a worker and an intake process improve it by asynchronous GRPO, and measures it on
     held-out tasks before and after.
     """

@@ -101,7 +101,7 @@ def build_and_warm_up(config: RunConfig, out: Path, say: Any) -> float:
         RunError: the warm-up failed, with its output.
     """
     started = time.monotonic()
-    say("building a tiny model (Qwen2 architecture, 0.86 M parameters)")
+    say("building a tiny model (Qwen2 architecture, 1.05 M parameters)")
     pairs = asyncio.run(warmup_pairs(config))
     job = {
         "model_dir": str(out / "model"),

@@ -46,8 +46,19 @@ def running_mean(values: Sequence[float], width: int) -> list[float]:
     return means
 
 
+def generated_scores(run_dir: Path) -> dict[int, float]:
+    """Mean task score of all that was generated for a step, groups without signal included."""
+    sums: dict[int, list[float]] = {}
+    for record in read_metrics(run_dir):
+        if record.get("score_mean") is not None and record.get("scored"):
+            total = sums.setdefault(int(record["step"]), [0.0, 0.0])
+            total[0] += float(record["score_mean"]) * int(record["scored"])
+            total[1] += int(record["scored"])
+    return {step: total / count for step, (total, count) in sorted(sums.items())}
+
+
 PANELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
-    ("Reward", "mean of the batch", (("reward/mean", "total"), ("score/mean", "task"))),
+    ("Reward", "mean", (("reward/mean", "batch, total"), ("score/mean", "batch, task"))),
     ("Length", "tokens", (("length/mean", "mean"), ("length/max", "longest"))),
     (
         "Clipped tokens",
@@ -60,11 +71,16 @@ PANELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
 )
 
 
-def draw(records: Sequence[Mapping[str, Any]], evaluations: Mapping[int, float]) -> Any:
+def draw(
+    records: Sequence[Mapping[str, Any]],
+    generated: Mapping[int, float],
+    evaluations: Mapping[int, float],
+) -> Any:
     """The matplotlib figure of a run.
 
     Args:
         records: of `trainer_records`.
+        generated: of `generated_scores`.
         evaluations: policy version to held-out accuracy, drawn into the first panel.
     """
     from matplotlib.figure import Figure
@@ -78,6 +94,9 @@ def draw(records: Sequence[Mapping[str, Any]], evaluations: Mapping[int, float])
                 continue
             (line,) = axes.plot(steps, running_mean(values, SMOOTH), label=label, linewidth=1.6)
             axes.plot(steps, values, color=line.get_color(), alpha=0.2, linewidth=0.8)
+        if title == "Reward" and generated:
+            means = running_mean(list(generated.values()), SMOOTH)
+            axes.plot(list(generated), means, label="task, all generated", linewidth=1.6)
         if title == "Reward" and evaluations:
             versions = sorted(evaluations)
             axes.plot(
@@ -111,7 +130,7 @@ def plot_run(
     if not records:
         raise RunError("no step was trained yet", where=str(run_dir), fix="plot it later")
     try:
-        figure = draw(records, evaluations or {})
+        figure = draw(records, generated_scores(run_dir), evaluations or {})
     except ImportError as error:
         raise RunError("plots need matplotlib", fix="pip install 'prime-core[plot]'") from error
     out.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 MEMBERS := environments/arithmetic environments/jsonl verifiers/exact \
-           plugins/rewards plugins/length_budgets plugins/data_filters
+           plugins/rewards plugins/length_budgets plugins/data_filters plugins/observers
 PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 # Two torch threads a process stall on small shared machines; every process takes its own from the config.
 export OMP_NUM_THREADS ?= 1

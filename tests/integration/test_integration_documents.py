@@ -97,6 +97,7 @@ def test_every_mapping_of_the_data_set_guide_is_valid() -> None:
         "plugins/rewards",
         "plugins/length_budgets",
         "plugins/data_filters",
+        "plugins/observers",
     ],
 )
 def test_the_example_of_a_member_runs(member: str) -> None:

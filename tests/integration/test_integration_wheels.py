@@ -96,6 +96,7 @@ def test_wheels_work_without_the_checkout(installed: Path, tmp_path: Path) -> No
         "reward.task_minus_length",
         "length_budget.discrete",
         "data_filter.nonzero_signal",
+        "observer.samples",
         "inference_engine.transformers",
         "loss.grpo",
         "advantage.group_norm",

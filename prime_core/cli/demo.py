@@ -21,7 +21,7 @@ import click
     "--minutes",
     type=click.FloatRange(min=1),
     default=None,
-    help="Stop training after about so many minutes, warm-up included.  [default: 200 steps]",
+    help="Stop training after about so many minutes, warm-up included.  [default: 400 steps]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON line.")
 def demo(out: Path, seed: int, minutes: float | None, as_json: bool) -> None:

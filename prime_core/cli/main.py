@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "profile": ("prime_core.cli.evaluation", "profile", "Measure pass rates of a model on tasks."),
     "eval": ("prime_core.cli.evaluation", "evaluate", "Evaluate a policy on held-out tasks."),
     "score": ("prime_core.cli.score", "score", "Score completions with an environment."),
+    "verify": ("prime_core.cli.verify", "verify", "Judge completions with a verifier alone."),
     "report": ("prime_core.cli.report", "report", "Timings and FLOP ratio of a run."),
     "outcomes": ("prime_core.cli.outcomes", "outcomes", "Balance of a run's rollouts."),
     "why": ("prime_core.cli.outcomes", "why", "Tell one sample's life."),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
+
+from prime_core.cli.arguments import parameter, read_completion
 
 if TYPE_CHECKING:
     from prime_core.api.types import Score, Task
@@ -51,13 +52,13 @@ def score(
     choice = EnvironmentChoice.model_validate(
         {
             "use": environment,
-            "with": dict(_param(each) for each in params),
+            "with": dict(parameter(each) for each in params),
             "python": python,
             "verifier": None if verifier is None else {"use": verifier},
         }
     )
     hosting = HostingSection(time_limit_s=time_limit, memory_mb=memory_mb)
-    task, found = asyncio.run(_score(choice, hosting, task_id, index, _read(completion)))
+    task, found = asyncio.run(_score(choice, hosting, task_id, index, read_completion(completion)))
     click.echo(_as_json(task, found) if as_json else _as_text(task, found))
     if found.status == "error":
         sys.exit(1)
@@ -91,27 +92,6 @@ async def _score(
         task = (await pool.tasks([at]))[0]
         said = Completion(text, messages=(Message("assistant", text),))
         return task, (await pool.score([(at, said)]))[0]
-
-
-def _param(text: str) -> tuple[str, Any]:
-    """KEY=VALUE, the value as TOML or, since a shell eats quotes, as bare text."""
-    key, equals, raw = text.partition("=")
-    if not key or not equals:
-        raise click.BadParameter(f"{text!r} isn't KEY=VALUE", param_hint="--with")
-    try:
-        parsed = tomllib.loads(f"value = {raw}")
-    except tomllib.TOMLDecodeError:
-        return key, raw
-    return key, parsed["value"] if set(parsed) == {"value"} else raw
-
-
-def _read(completion: str) -> str:
-    if completion == "-":
-        return sys.stdin.read()
-    try:
-        return Path(completion).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.BadParameter(str(error), param_hint="--completion") from error
 
 
 def _as_json(task: Task, score: Score) -> str:

@@ -10,6 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from prime_core.store.metrics import read_metrics
+from prime_core.store.schema import RolloutRow
+from prime_core.store.submission import read_submission
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # An untrained model solves nothing, so the reward is the length term: every group has a signal.
@@ -40,10 +44,7 @@ checkpoint_every = 2
 [async]
 level = {level}
 
-[[environments]]
-use = "arithmetic"
-with = {{ kind = "addition", digits = 1, split = "train", test_share = 0.3 }}
-
+{environments}
 [reward]
 use = "task_minus_length"
 with = {{ alpha = 0.05 }}
@@ -61,13 +62,32 @@ time_limit_s = 60
 """
 
 
+ADDITION = """
+[[environments]]
+use = "arithmetic"
+with = { kind = "addition", digits = 1, split = "train", test_share = 0.3 }
+"""
+
+
 def write_config(
-    folder: Path, model_dir: Path, *, steps: int = 6, level: int = 2, extra: str = ""
+    folder: Path,
+    model_dir: Path,
+    *,
+    steps: int = 6,
+    level: int = 2,
+    environments: str = ADDITION,
+    extra: str = "",
 ) -> Path:
     """A config whose run lies in `<folder>/run`."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "config.toml"
-    text = CONFIG.format(run_dir=folder / "run", model_dir=model_dir, steps=steps, level=level)
+    text = CONFIG.format(
+        run_dir=folder / "run",
+        model_dir=model_dir,
+        steps=steps,
+        level=level,
+        environments=environments,
+    )
     path.write_text(text + extra)
     return path
 
@@ -81,10 +101,12 @@ def environment() -> dict[str, str]:
     return {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 
 
-def prime_core(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end; asserts the exit code."""
+def prime_core(
+    *arguments: str | Path, code: int = 0, limit: float = 400
+) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end, at most `limit` seconds; asserts the exit code."""
     done = subprocess.run(
-        command(*arguments), capture_output=True, text=True, env=environment(), timeout=400
+        command(*arguments), capture_output=True, text=True, env=environment(), timeout=limit
     )
     assert done.returncode == code, done.stdout[-3000:] + done.stderr[-6000:]
     return done
@@ -95,6 +117,28 @@ def train(config: Path, *options: str) -> dict[str, Any]:
     done = prime_core("train", config, "--json", *options)
     summary: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return summary
+
+
+def submitted(run_dir: Path) -> list[RolloutRow]:
+    """Every row of every submission of a run."""
+    files = sorted(run_dir.glob("steps/*/submissions/*.parquet"))
+    return [row for file in files for row in read_submission(file.read_bytes()).rows]
+
+
+def steps_of(run_dir: Path) -> list[dict[str, Any]]:
+    """The trainer's record of every step that it finished."""
+    return [
+        record
+        for record in read_metrics(run_dir)
+        if record["process"] == "trainer" and "loss/mean" in record
+    ]
+
+
+def outcomes(run_dir: Path) -> dict[str, Any]:
+    """The run's balance, as the command prints it; it exits 1 where it doesn't hold."""
+    balance: dict[str, Any] = json.loads(prime_core("outcomes", run_dir, "--json").stdout)
+    assert balance["holds"]
+    return balance
 
 
 def decided(run_dir: Path) -> dict[str, str]:

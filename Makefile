@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-MEMBERS := environments/arithmetic environments/jsonl verifiers/exact \
+MEMBERS := environments/arithmetic environments/jsonl environments/code verifiers/exact verifiers/code \
            plugins/rewards plugins/length_budgets plugins/data_filters plugins/observers
 PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 # Two torch threads a process stall on small shared machines; every process takes its own from the config.

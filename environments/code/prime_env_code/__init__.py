@@ -1,0 +1,1 @@
+"""The environment `code`: programming problems, own procedural ones or of a data set."""

@@ -1,0 +1,188 @@
+"""Python values that plain JSON lacks (tuples, sets, bytes, complex numbers) across a jail's wall.
+
+Used for assertion blocks, whose arguments and results are Python's own. The text `GATE` runs inside
+the jail beside the candidate; what it says is the candidate's word, and only exact built-in types
+are rebuilt outside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+MAX_DEPTH = 150  # below what the jail itself lets through, tags included
+
+# The same encoding on both sides: scalars and lists stay, everything else is a list in a dict of
+# one key, the tag. Of a value that has no encoding nothing but its truth gets out.
+GATE = """
+def _prime_gate(
+    type=type, list=list, tuple=tuple, set=set, frozenset=frozenset, dict=dict, complex=complex,
+    bytes=bytes, str=str, bool=bool, int=int, float=float, isinstance=isinstance,
+    Exception=Exception, globals=globals, getattr=getattr,
+):
+    import builtins, collections, sys, traceback
+
+    dicts = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
+    error_names = frozenset(
+        name for name, kind in vars(builtins).items()
+        if isinstance(kind, type) and issubclass(kind, Exception)
+    )
+
+    def encode(value, depth=0):
+        kind = type(value)
+        if value is None or kind in (bool, int, float, str):
+            return value
+        if depth > 150:
+            return object()
+        if kind is list:
+            return [encode(item, depth + 1) for item in value]
+        if kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+            return {"t": [encode(item, depth + 1) for item in tuple.__iter__(value)]}
+        if kind is set or kind is frozenset:
+            return {"s" if kind is set else "f": [encode(item, depth + 1) for item in value]}
+        if kind is bytes:
+            return {"b": list(value)}
+        if kind is complex:
+            return {"c": [value.real, value.imag]}
+        if kind in dicts:
+            items = dict.items(value)
+            return {"d": [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in items]}
+        return value
+
+    class Opaque:
+        def __init__(self, truth):
+            self.truth = truth
+
+        def __bool__(self):
+            return self.truth
+
+    def decode(value):
+        if type(value) is list:
+            return [decode(item) for item in value]
+        if type(value) is not dict:
+            return value
+        (tag, items), = value.items()
+        if tag == "t":
+            return tuple([decode(item) for item in items])
+        if tag == "s":
+            return set([decode(item) for item in items])
+        if tag == "f":
+            return frozenset([decode(item) for item in items])
+        if tag == "b":
+            return bytes(items)
+        if tag == "c":
+            return complex(items[0], items[1])
+        if tag == "o":
+            return Opaque(items[0])
+        return {decode(key): decode(item) for key, item in items}
+
+    def call(name, args, kwargs):
+        names = globals()
+        owner = getattr(names.get("Solution"), name, None)
+        if owner is not None:
+            function = getattr(names["Solution"](), name)
+        elif name in names:
+            function = names[name]
+        else:
+            return {"missing": []}
+        try:
+            value = function(*decode(args), **decode(kwargs))
+        except Exception as error:
+            traceback.print_exc(limit=-5)
+            known = [kind.__name__ for kind in type(error).__mro__ if kind.__name__ in error_names]
+            return {"raised": known[:1]}
+        encoded = encode(value)
+        if is_plain(encoded):
+            return {"value": [encoded]}
+        return {"truth": [True if value else False]}
+
+    def is_plain(value):
+        if type(value) is list:
+            return all([is_plain(item) for item in value])
+        if type(value) is dict:
+            return all([is_plain(item) for item in dict.values(value)])
+        return value is None or type(value) in (bool, int, float, str)
+
+    return encode, decode, call
+
+
+_prime_encode, _prime_decode, _prime_call = _prime_gate()
+"""
+ENTRY = "_prime_call"
+TAGS: dict[type, str] = {tuple: "t", set: "s", frozenset: "f"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opaque:
+    """A result of which nothing but its truth is known: a match of a pattern, an object.
+
+    It equals nothing, so an object that calls itself equal to everything gains nothing.
+    """
+
+    truth: bool
+
+    def __bool__(self) -> bool:
+        return self.truth
+
+
+def encode(value: Any, depth: int = 0) -> Any:
+    """A value of exact built-in types as plain JSON.
+
+    Raises:
+        ValueError: another type is inside, or it is nested too deep.
+    """
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if depth > MAX_DEPTH:
+        raise ValueError(f"a value nested more than {MAX_DEPTH} deep")
+    if type(value) is list:
+        return [encode(item, depth + 1) for item in value]
+    if type(value) is bytes:
+        return {"b": list(value)}
+    if type(value) is Opaque:
+        return {"o": [value.truth]}
+    if type(value) is complex:
+        return {"c": [value.real, value.imag]}
+    if type(value) is dict:
+        pairs = [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in value.items()]
+        return {"d": pairs}
+    tag = TAGS.get(type(value))
+    if tag is None:
+        raise ValueError(f"a {type(value).__name__} can't be handed to a program")
+    return {tag: [encode(item, depth + 1) for item in value]}
+
+
+def decode(value: Any) -> Any:
+    """The value again.
+
+    Raises:
+        ValueError: a tag that `encode` never writes, or a set of things that have no hash; the
+            other side may be hostile.
+    """
+    if type(value) in (list, tuple):
+        return [decode(item) for item in value]
+    if type(value) is not dict:
+        return value
+    if len(value) != 1:
+        raise ValueError("a value without a tag")
+    ((tag, items),) = value.items()
+    if type(items) not in (list, tuple):
+        raise ValueError(f"the tag {tag!r} holds no list")
+    try:
+        return _decode_tagged(tag, items)
+    except (TypeError, IndexError) as error:
+        raise ValueError(f"the tag {tag!r} holds nonsense") from error
+
+
+def _decode_tagged(tag: Any, items: Any) -> Any:
+    if tag == "b":
+        return bytes(items)
+    if tag == "c":
+        real, imaginary = items
+        return complex(real, imaginary)
+    if tag == "d":
+        return {decode(key): decode(item) for key, item in items}
+    kind = {"t": tuple, "s": set, "f": frozenset}.get(tag)
+    if kind is None:
+        raise ValueError(f"an unknown tag {str(tag)[:20]!r}")
+    return kind(decode(item) for item in items)

@@ -1,0 +1,217 @@
+"""Assertion blocks that can't be taken apart: the block runs in a jail of its own, and calls the
+candidate, which sits in another one, by plain values.
+
+Called by the judge. A jail takes one input and gives one answer, so the block is run again with
+the answers known so far until it asks for nothing new; its random numbers are seeded, so it asks
+for the same each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from prime_core.api import Execution, Jail, JailInput, Program
+from prime_verifier_code import marshalling
+from prime_verifier_code.assertions import Call
+from prime_verifier_code.problem import Problem, ProblemError
+from prime_verifier_code.verdicts import TestStatus, TestVerdict, verdict_of
+
+BATCH = 500  # calls that one round may ask for
+MAX_ROUNDS = 200
+SEED = 0
+
+# Standard modules that tests of public data sets use without importing them.
+PRELUDE = """
+import bisect, collections, copy, functools, heapq, itertools, math, random, re, string, sys
+from typing import *
+"""
+
+# `Hole` stands for an answer that isn't known yet, so that one round finds every call that doesn't
+# depend on another's answer. Nothing is decided while there is one.
+HARNESS = """
+class _PrimeHole:
+    def _hole(self, *args, **kwargs):
+        return self
+    def __bool__(self):
+        return True
+    def __float__(self):
+        return 1.0
+    def __int__(self):
+        return 1
+    __index__ = __int__
+    def __iter__(self):
+        return iter(())
+    def __len__(self):
+        return 0
+    def __hash__(self):
+        return 0
+    def __contains__(self, item):
+        return True
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+for _name in (
+    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow and rand or "
+    "ror xor rxor lshift rlshift rshift rrshift neg pos abs invert round floor ceil trunc eq ne lt "
+    "le gt ge getitem call"
+).split():
+    setattr(_PrimeHole, f"__{_name}__", _PrimeHole._hole)
+del _name
+
+
+class _PrimeStop(BaseException):
+    pass
+
+
+def _prime_block(known, speculate, limit):
+    import random
+    random.seed(SEED)
+    asked, names, wanted = [0], globals(), []
+
+    def candidate(*args, **kwargs):
+        number = asked[0]
+        asked[0] += 1
+        request = [_prime_encode(list(args)), _prime_encode(kwargs)]
+        if not wanted and number < len(known) and known[number][:2] == request:
+            kind, payload = known[number][2:]
+            if kind == "raised":
+                raise getattr(__import__("builtins"), payload)("raised by the program")
+            return _prime_decode(payload)
+        if not _plain(request):
+            if wanted:
+                raise _PrimeStop()
+            raise TypeError("PRIME_BAD_ARGUMENT")
+        wanted.append([number, *request])
+        if not speculate or len(wanted) >= limit:
+            raise _PrimeStop()
+        return _PrimeHole()
+
+    def _plain(value):
+        if type(value) is list:
+            return all(_plain(item) for item in value)
+        if type(value) is dict:
+            return all(_plain(item) for item in value.values())
+        return value is None or type(value) in (bool, int, float, str)
+
+    names["candidate"] = names[ENTRY_POINT] = candidate
+    try:
+        exec(compile(BLOCK, "tests", "exec"), names)
+        if callable(names.get("check")) and not CALLS_CHECK:
+            names["check"](candidate)
+        outcome = "holds"
+    except _PrimeStop:
+        outcome = "stopped"
+    except AssertionError:
+        outcome = "fails"
+    except Exception as error:
+        outcome = "error:" + type(error).__name__ + ":" + str(error)[:200]
+    if wanted:
+        return {"wanted": wanted}
+    return {"outcome": outcome, "calls": asked[0]}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call that gave no value.
+
+    Attributes:
+        status: why.
+        detail: a short reason.
+        error: the built-in exception that it raised, "" for another end.
+    """
+
+    status: TestStatus
+    detail: str = ""
+    error: str = ""
+
+
+def read_answer(done: Execution) -> object:
+    """The value that the gate let through, or a `Failure`."""
+    if done.status != "ok":
+        verdict = verdict_of(done)
+        return Failure(verdict.status, verdict.detail)
+    answer = done.result
+    if type(answer) is not dict or len(answer) != 1:
+        return Failure("bad_result_type")
+    ((kind, payload),) = answer.items()
+    if kind == "missing":
+        return Failure("no_entry_point")
+    if type(payload) is not list or len(payload) != 1:
+        return Failure("bad_result_type")
+    if kind == "raised":
+        return Failure("runtime_error", "exception", str(payload[0]))
+    if kind == "truth":
+        return marshalling.Opaque(payload[0] is True)
+    try:
+        return marshalling.decode(payload[0])
+    except ValueError as error:
+        return Failure("bad_result_type", str(error))
+
+
+def program(problem: Problem) -> Program:
+    """The block as a program; the candidate's code is not in it."""
+    constants = (
+        f"SEED = {SEED}\nBLOCK = {problem.assertions!r}\nENTRY_POINT = {problem.fn_name!r}\n"
+        f"CALLS_CHECK = {_calls_check(problem.assertions)!r}\n"
+    )
+    prelude = f"{PRELUDE}{problem.context}\n{marshalling.GATE}"
+    return Program(constants + HARNESS, kind="call", entry="_prime_block", prelude=prelude)
+
+
+def _calls_check(block: str) -> bool:
+    return any(line.startswith("check(") for line in block.splitlines())
+
+
+def judge_block(block: Jail, ask: Callable[[Call], tuple[Execution, object]]) -> TestVerdict:
+    """Run the block until it needs no further answer.
+
+    Args:
+        block: the jail that holds the block.
+        ask: calls the candidate.
+
+    Raises:
+        ProblemError: the block itself is broken.
+        SandboxError: a jail failed.
+    """
+    known: list[Any] = []
+    cpu, memory, speculate = 0.0, 0, True
+    for _ in range(MAX_ROUNDS):
+        done = block.run(JailInput(args=(known, speculate, BATCH)))
+        if done.status != "ok" and speculate:
+            speculate = False  # a guess led the block astray, into an endless loop perhaps
+            continue
+        if done.status != "ok" or type(done.result) is not dict:
+            raise ProblemError(f"the block of assertions ended as {done.status}: {done.detail}")
+        wanted = done.result.get("wanted")
+        if not wanted:
+            return _verdict(done.result, bool(known), cpu, memory)
+        del known[wanted[0][0] :]
+        for place, (_, args, kwargs) in enumerate(wanted):
+            execution, answer = ask(_call(args, kwargs))
+            cpu += execution.cpu_seconds
+            memory = max(memory, execution.peak_memory)
+            if not isinstance(answer, Failure):
+                known.append([args, kwargs, "value", marshalling.encode(answer)])
+            elif answer.error:
+                known.append([args, kwargs, "raised", answer.error])
+            elif place == 0:
+                return TestVerdict(answer.status, cpu, memory, answer.detail)
+            else:
+                break  # only the first call is certain to be made; the next round asks again
+    raise ProblemError(f"the block still asks for more after {MAX_ROUNDS} rounds")
+
+
+def _call(args: Any, kwargs: Any) -> Call:
+    return Call(tuple(marshalling.decode(args)), marshalling.decode(kwargs))
+
+
+def _verdict(result: dict[str, Any], called: bool, cpu: float, memory: int) -> TestVerdict:
+    outcome = str(result.get("outcome"))
+    if not called or "PRIME_BAD_ARGUMENT" in outcome:
+        raise ProblemError(f"the block of assertions can't be judged by: {outcome[:200]}")
+    status: TestStatus = "ok" if outcome == "holds" else "wrong_answer"
+    return TestVerdict(status, cpu, memory)

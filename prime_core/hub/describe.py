@@ -65,6 +65,11 @@ def _note(hub: Hub, record: PluginRecord) -> str:
     return "  (name is taken twice)" if several else ""
 
 
+def select_text(kind: str, name: str) -> str:
+    """The lines of a run config that select a plugin."""
+    return _SELECT[kind].format(name)
+
+
 def find_by_text(hub: Hub, text: str) -> PluginRecord:
     """The plugin that KIND.NAME, NAME, or either with @DISTRIBUTION means.
 
@@ -112,7 +117,7 @@ def show_json(
             {**asdict(each), "default": None if each.required else each.default}
             for each in parameters
         ],
-        "select": _SELECT[record.kind].format(record.name),
+        "select": select_text(record.kind, record.name),
     }
 
 
@@ -125,7 +130,7 @@ def show_text(record: PluginRecord, spec: Spec | None, parameters: Sequence[Fiel
         lines += _wrap(f"{each.name}: {each.type}")
         lines += _wrap("required" if each.required else f"default {each.default}", 6)
         lines += _wrap(each.help, 6)
-    select = _SELECT[record.kind].format(record.name)
+    select = select_text(record.kind, record.name)
     return "\n".join([*lines, "", "to select it", *textwrap.indent(select, "  ").splitlines()])
 
 

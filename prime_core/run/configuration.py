@@ -34,7 +34,9 @@ def load_run_config(
     document = read(path, overrides)
     return validate(
         document,
-        plugin_checker=lambda config: check_plugins(config, _block(document)),
+        plugin_checker=lambda config: check_plugins(
+            config, _block(document), check_files=check_files
+        ),
         check_files=check_files,
     )
 
@@ -46,8 +48,10 @@ def _block(document: Document) -> list[str]:
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def check_plugins(config: RunConfig, block: Sequence[str]) -> list[PluginReport]:
-    """One report for each plugin choice of a config."""
+def check_plugins(
+    config: RunConfig, block: Sequence[str], *, check_files: bool = True
+) -> list[PluginReport]:
+    """One report for each plugin choice of a config, the files of data sets included."""
     try:
         hub = Hub.discover(block)
     except PluginError as error:
@@ -68,7 +72,7 @@ def check_plugins(config: RunConfig, block: Sequence[str]) -> list[PluginReport]
                 hosted.append((path, selection))
         else:
             reports.append(report(hub, path, selection))
-    return [*reports, *check_hosted(hosted, block)]
+    return [*reports, *check_hosted(hosted, block, check_files=check_files)]
 
 
 def report(hub: Hub, path: KeyPath, selection: Selection) -> PluginReport:

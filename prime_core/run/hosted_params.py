@@ -10,9 +10,12 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from pydantic import BaseModel
 
 from prime_core.config.locate import KeyPath
 from prime_core.config.params import PluginReport
@@ -24,9 +27,13 @@ TIME_LIMIT_S = 60.0  # an environment may import much; one that hangs must not h
 
 
 def check_hosted(
-    chosen: Sequence[tuple[KeyPath, Selection]], block: Sequence[str]
+    chosen: Sequence[tuple[KeyPath, Selection]], block: Sequence[str], *, check_files: bool = True
 ) -> list[PluginReport]:
-    """One report for each choice, made by one child process under this interpreter."""
+    """One report for each choice, made by one child process under this interpreter.
+
+    Args:
+        check_files: refuse data sets whose files aren't there.
+    """
     if not chosen:
         return []
     asked = [
@@ -41,11 +48,12 @@ def check_hosted(
         }
         for path, each in chosen
     ]
+    question_of = {"block": list(block), "plugins": asked, "check_files": check_files}
     # a child that imports other people's code may print anything, or leave processes behind that
     # hold its pipes open: so there are no pipes, and the answer goes to a file
     with tempfile.TemporaryDirectory(prefix="prime-core-check-") as directory:
         question, answer = Path(directory, "question.json"), Path(directory, "answer.json")
-        question.write_text(json.dumps({"block": list(block), "plugins": asked}, default=str))
+        question.write_text(json.dumps(question_of, default=str))
         command = [sys.executable, "-m", __name__, str(question), str(answer)]
         with Path(directory, "stderr").open("w+b") as stderr:
             try:
@@ -85,6 +93,22 @@ def _report(item: Any) -> PluginReport:
     return PluginReport(tuple(item["path"]), faults, item["known"])
 
 
+def _missing(params: BaseModel, place: KeyPath) -> Iterator[Fault]:
+    """Files of data sets, wherever among the parameters, that aren't there."""
+    from prime_core.api.datasets import DatasetSource
+    from prime_core.api.datasets.fetch import check_path, local_path
+
+    if isinstance(params, DatasetSource):
+        for url in params.urls:
+            path = local_path(url)
+            if path is not None and not path.is_file():
+                yield Fault((*place, "url"), f"there is no file {path}", check_path())
+    for name in type(params).model_fields:
+        value = getattr(params, name)
+        if isinstance(value, BaseModel):
+            yield from _missing(value, (*place, name))
+
+
 def main(question: Path, answer: Path) -> None:
     """The child: import each plugin alone, check its parameters, write the reports."""
     from prime_core.hub import Hub
@@ -92,15 +116,15 @@ def main(question: Path, answer: Path) -> None:
 
     asked = json.loads(question.read_bytes())
     hub = Hub.discover(asked["block"])
-    reports = [
-        report(
-            hub,
-            tuple(each["path"]),
-            Selection(each["kind"], PluginChoice.model_validate(each["choice"]), ""),
-        )
-        for each in asked["plugins"]
-    ]
-    found = [
+    reports = []
+    for each in asked["plugins"]:
+        choice = PluginChoice.model_validate(each["choice"])
+        found = report(hub, tuple(each["path"]), Selection(each["kind"], choice, ""))
+        if asked["check_files"] and not found.faults:
+            faults = tuple(_missing(hub.params(each["kind"], choice), ("with",)))
+            found = replace(found, faults=faults)
+        reports.append(found)
+    told = [
         {
             "path": each.path,
             "known": each.known,
@@ -109,7 +133,7 @@ def main(question: Path, answer: Path) -> None:
         for each in reports
     ]
     whole = answer.with_suffix(".tmp")
-    whole.write_text(json.dumps(found))
+    whole.write_text(json.dumps(told))
     whole.rename(answer)
 
 

@@ -86,7 +86,8 @@ def run_preparation(config: RunConfig, progress: Progress) -> None:
         raise RunError(
             f"the run can't be prepared:\n{done.stderr.strip()[-3000:]}",
             where=str(log),
-            fix="mend the cause and start again with --resume",
+            fix="mend the cause and start again with --resume; where the config itself is wrong, "
+            f"delete {run_dir} first: nothing has been generated yet",
         )
 
 

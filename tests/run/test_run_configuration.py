@@ -52,6 +52,25 @@ def test_a_config_with_its_plugins_loads(tmp_path: Path) -> None:
     assert ("reward",) in loaded.checked
 
 
+def test_a_data_set_that_isnt_there_is_refused_and_a_remote_one_isnt_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "there.jsonl").touch()
+    url = '["there.jsonl", "https://example.org/x.jsonl", "gone.jsonl"]'
+    text = CONFIG.replace('"arithmetic"', '"jsonl"').replace("digits = 2", f"url = {url}")
+    path = write(tmp_path, text)
+    load_run_config(path, check_files=False)
+    with pytest.raises(ConfigError) as caught:
+        load_run_config(path)
+    found = [each for each in caught.value.problems if "gone" in each.what]
+    assert [each.what for each in found] == ["there is no file gone.jsonl"]
+    assert (found[0].where or "").endswith("run.toml:9")
+    assert str(tmp_path) in (found[0].fix or "")
+    assert not [each for each in caught.value.problems if "there.jsonl" in each.what]
+
+
 def test_every_plugin_problem_comes_with_the_others(tmp_path: Path) -> None:
     text = CONFIG.replace("batch_size", "batch_sise").replace("digits = 2", "digits = 20")
     text += '[[filters.online]]\nuse = "nonzero_signals"\n[trainer]\nlr = -1\n'

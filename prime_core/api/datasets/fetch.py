@@ -47,20 +47,24 @@ def local_file(url: str, revision: str | None, pinned: str | None, context: Cont
         path = fetch_from_hub(url, revision or "", context)
         return _checked(url, path, suffix_of(path.name), pinned)
     suffix = suffix_of(url)
-    if "://" not in url or url.startswith("file://"):
-        return _checked(url, _local_path(url), suffix, pinned)
-    return _remote(url, suffix, pinned, context)
+    named = local_path(url)
+    if named is None:
+        return _remote(url, suffix, pinned, context)
+    if not named.is_file():
+        raise DatasetError("there is no such file", where=str(named), fix=check_path())
+    return _checked(url, named, suffix, pinned)
 
 
-def _local_path(url: str) -> Path:
-    path = Path(unquote(urlsplit(url).path) if url.startswith("file://") else url).expanduser()
-    if not path.is_file():
-        raise DatasetError(
-            "there is no such file",
-            where=str(path),
-            fix=f"check the path; a relative one starts at {Path.cwd()}",
-        )
-    return path
+def local_path(url: str) -> Path | None:
+    """The path that a URL names on this machine; None for what is fetched from elsewhere."""
+    if "://" in url and not url.startswith("file://"):
+        return None
+    return Path(unquote(urlsplit(url).path) if url.startswith("file://") else url).expanduser()
+
+
+def check_path() -> str:
+    """What to do about a path that leads nowhere."""
+    return f"check the path; a relative one starts at {Path.cwd()}"
 
 
 def _checked(url: str, path: Path, suffix: str, pinned: str | None) -> LocalFile:

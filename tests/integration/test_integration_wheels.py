@@ -59,8 +59,11 @@ def installed(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = home / "bin" / "python"
     site = next((home / "lib").glob("python*/site-packages"))
     subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-        + ["--disable-pip-version-check", "--target", str(site), *map(str, wheels.glob("*.whl"))],
+        [
+            *(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"),
+            *("--disable-pip-version-check", "--target", str(site)),
+            *map(str, wheels.glob("*.whl")),
+        ],
         check=True,
         env=clean_environment(),
         cwd=home,

@@ -1,0 +1,95 @@
+"""Starts a zygote as a plain process that confines each of its children by itself.
+
+Used by the pool of `JailedSandbox`. Invariant: the program's code runs behind Landlock and seccomp
+without new privileges, and never as root; what needs namespaces isn't claimed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from prime_core.api import IsolationLevel, Missing
+from prime_core.api.jails import Launched, Started, bpf_program
+from prime_core.api.jails.launching import (
+    ENVIRONMENT,
+    explain,
+    python_variables,
+    start_process,
+    zygote_command,
+)
+
+NOT_THERE = (
+    "the kernel has no Landlock",
+    "boot a kernel from 5.13 on with lsm=landlock,...; in a container use a runtime whose seccomp "
+    "profile allows it",
+)
+MESSAGES: tuple[tuple[str, str, str, str], ...] = (
+    (r"\[Errno \d+\] (Landlock|landlock)", "landlock", *NOT_THERE),
+    (
+        r"PR_SET_SECCOMP",
+        "seccomp",
+        "a filter can't be installed",
+        "use a kernel with CONFIG_SECCOMP_FILTER",
+    ),
+)
+
+
+class LandlockLauncher:
+    """Launches without namespaces.
+
+    Args:
+        outer_user: the user and group, where this process is root.
+    """
+
+    name = "landlock"
+    level: IsolationLevel = "process"
+    pid_one = False
+
+    def __init__(self, outer_user: int) -> None:
+        self._drop = outer_user if os.geteuid() == 0 else None
+
+    @property
+    def other_user(self) -> bool:
+        """The jail's processes are of another user than ours."""
+        return self._drop is not None
+
+    def policy(self) -> str:
+        """What may be read, and the filter."""
+        return f"landlock root+loader read tmp write {bpf_program().hex()}"
+
+    def start(self, launched: Launched) -> Started:
+        """Start one jail; its /tmp is a folder of the host's."""
+        folder = Path(tempfile.mkdtemp(prefix="prime-core-jail-"))
+        options: dict[str, Any] = {}
+        if self._drop is not None:
+            os.chown(folder, self._drop, self._drop)
+            options = {"user": self._drop, "group": self._drop, "extra_groups": []}
+        root = launched.root.path
+        environment = {**ENVIRONMENT, **python_variables(str(root)), "HOME": str(folder)}
+        environment |= {"TMPDIR": str(folder), "PATH": str(root / "py" / "bin")}
+        command = zygote_command(str(root) + launched.root.python, launched.control, pid_one=False)
+        loaders = [Path("/") / path.relative_to(root) for path in root.glob("lib*/**/ld-*")]
+        settings = {
+            "tmp": str(folder),
+            "path": [str(path) for path in launched.packages],
+            "nproc": False,  # the kernel would count all processes of the user on this host
+            "confine": {
+                "read": [str(path) for path in (root, *loaders, *launched.packages)],
+                "write": [str(folder)],
+                "filter": bpf_program(),
+            },
+        }
+        try:
+            process = start_process(command, launched, "landlock", env=environment, **options)
+        except BaseException:
+            folder.rmdir()
+            raise
+        return Started(process, settings, folder)
+
+    def explain(self, log: str) -> list[Missing]:
+        """What a jail that never got ready lacked."""
+        return explain(re.sub(r"^.*Errno 95.*$", "[Errno 95] Landlock", log), MESSAGES, "landlock")

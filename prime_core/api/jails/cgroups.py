@@ -1,0 +1,202 @@
+"""Memory and process limits over a whole jail, where the host has cgroups that we may write.
+
+Version 1 and 2, found by trying. Every jail's group lies under `prime-core-<pid>`, so that what a
+killed process left can be told from what is in use, and is removed by the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from prime_core.api.sandboxing import Missing
+
+PREFIX = "prime-core-"
+REMOVAL_PATIENCE_S = 2.0  # a group is busy for some milliseconds after its last process died
+OVERHEAD_MB = 64  # the zygote, and page tables that aren't the program's
+
+
+@dataclass(frozen=True, slots=True)
+class CgroupPlace:
+    """Where groups can be made.
+
+    Attributes:
+        version: 1 or 2.
+        parents: our folders `prime-core-<pid>`: memory and pids of version 1, one of version 2.
+    """
+
+    version: int
+    parents: tuple[Path, ...]
+
+    def make(self, number: int) -> Cgroup:
+        """A group for one jail; its number is unique in this process."""
+        folders = tuple(parent / str(number) for parent in self.parents)
+        for folder in folders:
+            folder.mkdir(exist_ok=True)
+        return Cgroup(self.version, folders)
+
+    def remove(self) -> None:
+        """Remove our own folders; what is busy is left to the next process."""
+        for parent in self.parents:
+            _remove_tree(parent)
+
+
+class Cgroup:
+    """The group of one jail; reused by the next jail of the same slot."""
+
+    def __init__(self, version: int, folders: tuple[Path, ...]) -> None:
+        self._version = version
+        self._folders = folders
+        self._memory, self._pids = folders[0], folders[-1]
+        self._limits: tuple[int, int] | None = None
+
+    def add(self, process: int) -> None:
+        """Move a process, and with it all that it will fork, into the group."""
+        for folder in self._folders:
+            (folder / "cgroup.procs").write_text(str(process))
+
+    def limit(self, memory_mb: int, processes: int) -> None:
+        """Set the limits of the whole jail."""
+        if self._limits == (memory_mb, processes):
+            return
+        self._limits = (memory_mb, processes)
+        size = str((memory_mb + OVERHEAD_MB) << 20)
+        if self._version == 1:
+            limit = self._memory / "memory.limit_in_bytes"
+            both = self._memory / "memory.memsw.limit_in_bytes"
+            if both.exists():  # where swap is counted; it may never be below the other
+                both.write_text("-1")
+            limit.write_text(size)
+            if both.exists():
+                both.write_text(size)
+        else:
+            (self._memory / "memory.max").write_text(size)
+            swap = self._memory / "memory.swap.max"
+            if swap.exists():
+                swap.write_text("0")
+        (self._pids / "pids.max").write_text(str(processes + 1))  # and the zygote
+
+    def kills(self) -> int:
+        """How often the kernel killed for want of memory in this group."""
+        name = "memory.oom_control" if self._version == 1 else "memory.events"
+        for line in (self._memory / name).read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+        return 0
+
+    def remove(self) -> None:
+        """Remove the group, when its last process is gone."""
+        for folder in self._folders:
+            _remove(folder)
+
+
+def _remove(folder: Path) -> bool:
+    deadline = time.monotonic() + REMOVAL_PATIENCE_S
+    while True:
+        try:
+            folder.rmdir()
+        except FileNotFoundError:
+            return True
+        except OSError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.002)
+        else:
+            return True
+
+
+def _remove_tree(parent: Path) -> None:
+    if not parent.is_dir():
+        return
+    for folder in parent.iterdir():
+        if folder.is_dir():
+            _remove(folder)
+    _remove(parent)
+
+
+def find_place() -> CgroupPlace | Missing:
+    """A place where this process may limit memory and processes, or why there is none."""
+    refused: list[str] = []
+    for version, bases in _candidates():
+        for base in bases:
+            sweep(base)
+        parents = tuple(base / f"{PREFIX}{os.getpid()}" for base in bases)
+        try:
+            for parent in parents:
+                parent.mkdir(exist_ok=True)
+                if version == 2:
+                    (parent / "cgroup.subtree_control").write_text("+memory +pids")
+            place = CgroupPlace(version, parents)
+            probe = place.make(0)
+            probe.limit(64, 8)
+            probe.remove()
+        except OSError as error:
+            refused.append(f"version {version}: {error.filename}: {error.strerror}")
+            for parent in parents:
+                _remove_tree(parent)
+            continue
+        return place
+    return Missing(
+        "memory_cgroup",
+        "; ".join(refused) or "no cgroup file system with memory and pids is mounted",
+        "run as root, or with a delegated group: systemd-run --user --scope -p Delegate=yes; in a "
+        "container give it a writable /sys/fs/cgroup",
+    )
+
+
+def sweep(base: Path) -> int:
+    """Remove groups whose process is dead; returns how many."""
+    if not base.is_dir():
+        return 0
+    count = 0
+    for folder in base.glob(f"{PREFIX}*"):
+        number = folder.name.removeprefix(PREFIX)
+        if number.isdigit() and not Path(f"/proc/{number}").exists():
+            _remove_tree(folder)
+            count += 1
+    return count
+
+
+def _candidates() -> Iterator[tuple[int, tuple[Path, ...]]]:
+    """Places by version: our own group first, then the hierarchy's root."""
+    mounts = _mounts()
+    own = _own_groups()
+    if "memory" in mounts and "pids" in mounts:
+        for below in dict.fromkeys([(own.get("memory", "/"), own.get("pids", "/")), ("/", "/")]):
+            bases = tuple(
+                mounts[name] / path.lstrip("/")
+                for name, path in zip(("memory", "pids"), below, strict=True)
+            )
+            if all(base.is_dir() for base in bases):
+                yield 1, bases
+    if "2" in mounts:
+        for path in dict.fromkeys([str(Path(own.get("2", "/")).parent), own.get("2", "/"), "/"]):
+            base = mounts["2"] / path.lstrip("/")
+            controllers = base / "cgroup.controllers"
+            # A mount of version 2 beside version 1 has no memory controller to give.
+            if controllers.is_file() and "memory" in controllers.read_text().split():
+                yield 2, (base,)
+
+
+def _mounts() -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        _, place, kind, options, *_ = line.split()
+        if kind == "cgroup2":
+            found["2"] = Path(place)
+        elif kind == "cgroup":
+            for name in {"memory", "pids"} & set(options.split(",")):
+                found[name] = Path(place)
+    return found
+
+
+def _own_groups() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        number, names, path = line.split(":", 2)
+        for name in names.split(",") if names else ["2" if number == "0" else ""]:
+            found[name] = path
+    return found

@@ -1,0 +1,240 @@
+"""`JailedSandbox`: the sandbox that all launchers share, with its small pool of warmed jails.
+
+Plugins make one from their launcher. Invariant: a jail serves one program and is destroyed; a host
+where jails can't be launched gets an error that names what is missing, never a weaker jail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import tempfile
+import threading
+from collections import deque
+from pathlib import Path
+
+from pydantic import Field
+
+from prime_core.api.errors import SandboxError
+from prime_core.api.jails.cgroups import CgroupPlace, find_place
+from prime_core.api.jails.channel import Channel, JailLost
+from prime_core.api.jails.launching import ENVIRONMENT, Launched, Launcher
+from prime_core.api.jails.probing import examine
+from prime_core.api.jails.seccomp import kafel_policy
+from prime_core.api.jails.session import JailSession
+from prime_core.api.jails.staging import PACKAGE_PLACES, StagedRoot, stage
+from prime_core.api.jails.zygotes import Zygote
+from prime_core.api.sandboxing import Isolation, Limits, Missing, Program
+from prime_core.api.specs import Context, Params
+
+TRIES = 2  # launches that may fail before opening a jail does
+
+
+class PoolParams(Params):
+    """What every sandbox plugin takes."""
+
+    warm: int = Field(2, ge=0, le=64, description="jails kept ready")
+    tmp_mb: int = Field(16, ge=1, description="size of a jail's /tmp, MiB")
+    tmp_files: int = Field(256, ge=16, description="files and folders in a jail's /tmp")
+    packages: list[Path] = Field(
+        default_factory=list,
+        max_length=PACKAGE_PLACES,
+        description="folders of packages that programs may import, seen read-only",
+    )
+    cgroups: bool = Field(True, description="limit memory and processes by cgroups where possible")
+    preload: list[str] = Field(
+        default_factory=lambda: ["collections", "functools", "math", "re"],
+        description="modules that every jail imports before its first program",
+    )
+
+
+class JailedSandbox:
+    """A `Sandbox` over a launcher.
+
+    Args:
+        launcher: how a zygote is started.
+        params: the plugin's parameters.
+        context: tells where the interpreter may be staged.
+    """
+
+    def __init__(self, launcher: Launcher, params: PoolParams, context: Context) -> None:
+        self._launcher = launcher
+        self._params = params
+        self._cache = context.cache_dir
+        self._warm: deque[Zygote] = deque()
+        self._alive: dict[int, Zygote] = {}
+        self._lock = threading.Lock()
+        self._numbers = 0
+        self._place: CgroupPlace | Missing | None = None
+        self._root: StagedRoot | None = None
+        self._isolation: Isolation | None = None
+        self._closed = False
+
+    # --- the protocol -----------------------------------------------------------------------------
+
+    def probe(self) -> Isolation:
+        """What holds on this host, by a real launch; remembered."""
+        if self._isolation is None:
+            self._isolation = self._examine()
+        return self._isolation
+
+    def open(self, program: Program, limits: Limits) -> JailSession:
+        """A jail with this program in it; see `prime_core.api.Sandbox`."""
+        if program.language != "python":
+            raise SandboxError(
+                f"programs in {program.language!r} can't be run",
+                where=f"sandbox {self._launcher.name}",
+                fix="give programs in python",
+            )
+        isolation = self.probe()
+        if isolation.level == "none":
+            raise self._unlaunchable(isolation.missing)
+        return JailSession(program, limits, self._take, self._give_up)
+
+    def processes(self) -> frozenset[int]:
+        """Process ids of the launchers that are alive."""
+        with self._lock:
+            return frozenset(self._alive)
+
+    def close(self) -> None:
+        """Destroy every jail, the warmed ones too, and our cgroups."""
+        with self._lock:
+            self._closed = True
+            zygotes = list(self._alive.values())
+        for zygote in zygotes:
+            self._give_up(zygote)
+        if isinstance(self._place, CgroupPlace):
+            self._place.remove()
+
+    # --- jails ------------------------------------------------------------------------------------
+
+    def _take(self) -> Zygote:
+        """A ready jail; starts others to replace it."""
+        for attempt in range(TRIES):
+            with self._lock:
+                zygote = self._warm.popleft() if self._warm else None
+            zygote = zygote or self._launch()
+            self._refill()
+            try:
+                zygote.wait_ready()
+            except JailLost as error:
+                said = zygote.log_text() or str(error)
+                self._give_up(zygote)
+                if attempt == TRIES - 1:
+                    missing = self._launcher.explain(said)
+                    raise self._unlaunchable(tuple(missing)) from error
+                continue
+            except SandboxError:
+                self._give_up(zygote)
+                raise
+            return zygote
+        raise AssertionError("the last try returns or raises")
+
+    def _refill(self) -> None:
+        while True:
+            with self._lock:
+                if self._closed or len(self._warm) >= self._params.warm:
+                    return
+            zygote = self._launch()
+            with self._lock:
+                self._warm.append(zygote)
+
+    def _launch(self) -> Zygote:
+        """Start a jail; it gets ready while we do something else."""
+        place = self._find_place()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        log = os.memfd_create("log", os.MFD_CLOEXEC)
+        try:
+            launched = Launched(
+                root=self._staged(),
+                control=theirs.fileno(),
+                log=log,
+                tmp_bytes=self._params.tmp_mb << 20,
+                tmp_inodes=self._params.tmp_files,
+                packages=tuple(path.resolve() for path in self._params.packages),
+            )
+            started = self._launcher.start(launched)
+        except BaseException:
+            ours.close()
+            os.close(log)
+            raise
+        finally:
+            theirs.close()
+        with self._lock:
+            self._numbers += 1
+            number = self._numbers
+        cgroup = place.make(number) if isinstance(place, CgroupPlace) else None
+        zygote = Zygote(started, Channel(ours), log, cgroup, self._launcher.pid_one)
+        with self._lock:
+            self._alive[started.process.pid] = zygote
+        settings = {
+            "preload": self._params.preload,
+            "path": [f"/packages/{at}" for at in range(len(launched.packages))],
+            **started.settings,
+        }
+        try:
+            zygote.channel.send({"kind": "configure", "settings": settings})
+        except JailLost:
+            return zygote  # `wait_ready` finds out and reads its log
+        return zygote
+
+    def _give_up(self, zygote: Zygote) -> None:
+        with self._lock:
+            if self._alive.pop(zygote.process.pid, None) is None:
+                return
+            if zygote in self._warm:
+                self._warm.remove(zygote)
+        zygote.kill()
+
+    # --- what they need ---------------------------------------------------------------------------
+
+    def _find_place(self) -> CgroupPlace | Missing:
+        if self._place is None:
+            off = Missing("memory_cgroup", "the parameter cgroups is false", "set cgroups = true")
+            self._place = find_place() if self._params.cgroups else off
+        return self._place
+
+    def _staged(self) -> StagedRoot:
+        if self._root is None:
+            shared = Path(tempfile.gettempdir()) / f"prime-core-{os.geteuid()}"
+            self._root = stage(
+                [self._cache / "jails", Path(f"/var/tmp/prime-core-{os.geteuid()}"), shared],  # noqa: S108 - must outlive a reboot of nothing but us; owner and mode are checked
+                other_user=self._launcher.other_user,
+            )
+        return self._root
+
+    def _policy_digest(self) -> str:
+        """Over everything that decides what a program may do and sees, but for its limits."""
+        parts = [
+            self._launcher.name,
+            self._launcher.policy(),
+            kafel_policy(),
+            repr(sorted(ENVIRONMENT.items())),
+            self._staged().digest,
+            self._params.model_dump_json(exclude={"warm"}),
+        ]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def _examine(self) -> Isolation:
+        try:
+            zygote = self._take()
+        except SandboxError as error:
+            missing = (Missing("launch", error.what, error.fix or ""),)
+            return Isolation(self._launcher.name, "none", "", (), missing)
+        try:
+            place = self._find_place()
+            found = examine(zygote, self._launcher, place)
+        finally:
+            self._give_up(zygote)
+        return Isolation(
+            self._launcher.name, found.level, self._policy_digest(), found.holds, found.missing
+        )
+
+    def _unlaunchable(self, missing: tuple[Missing, ...]) -> SandboxError:
+        lines = [f"{each.name}: {each.why}; {each.fix}" for each in missing]
+        return SandboxError(
+            "no jail can be launched here" + "".join(f"\n  - {line}" for line in lines),
+            where=f"sandbox {self._launcher.name}",
+            fix=missing[0].fix if missing else "run `prime-core doctor sandbox`",
+        )

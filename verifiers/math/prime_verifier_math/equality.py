@@ -1,0 +1,56 @@
+"""Whether two expressions are equal: structure, exact arithmetic, numeric points, sympy last.
+
+`same_value` is the only entry; it names the stage that decided and never raises.
+"""
+
+from __future__ import annotations
+
+from prime_verifier_math import tree
+from prime_verifier_math.bounds import OverBound, Steps, Undefined
+from prime_verifier_math.exact import difference, reduce_node
+from prime_verifier_math.tree import Node, Num
+
+
+def same_value(a: Node, b: Node, steps: Steps) -> tuple[bool, str]:
+    """The verdict and the stage: rational, structure, infinity, exact, numeric, symbolic, bound."""
+    if isinstance(a, Num) and isinstance(b, Num):
+        return a.value == b.value, "rational"
+    if a == b:
+        return True, "structure"
+    if tree.has_infinity(a) or tree.has_infinity(b):
+        return _same_infinity(a, b, steps), "infinity"
+    try:
+        verdict = difference(reduce_node(a, steps), reduce_node(b, steps), steps)
+        if verdict != "open":
+            return verdict == "equal", "exact"
+    except OverBound:
+        # the exact reading is too long for one of them; a value at points may still exist
+        steps = Steps()
+    except Undefined:
+        return False, "undefined"
+    return _same_at_points(a, b, steps)
+
+
+def _same_infinity(a: Node, b: Node, steps: Steps) -> bool:
+    """Signed infinities are equal by sign; +infinity is infinity."""
+    del steps
+    return tree.signed_infinity(a) == tree.signed_infinity(b) != 0
+
+
+def _same_at_points(a: Node, b: Node, steps: Steps) -> tuple[bool, str]:
+    from prime_verifier_math.numeric import agree
+
+    if b == tree.ZERO:
+        a, b = b, a
+    if a == tree.ZERO and isinstance(b, tree.Add):
+        # against zero there is no scale; the parts of the sum give one
+        a, b = b.terms[0], tree.negate(tree.add(*b.terms[1:]))
+    try:
+        verdict = agree(a, b, steps)
+    except OverBound:
+        return False, "bound"
+    if verdict is not None:
+        return verdict, "numeric"
+    from prime_verifier_math.symbolic import simplifies_to_zero
+
+    return simplifies_to_zero(a, b), "symbolic"

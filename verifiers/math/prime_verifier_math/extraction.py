@@ -1,0 +1,185 @@
+"""The answer that a completion gives: thoughts off, then box, statement, or nothing.
+
+`extract` is called once a verdict and reports the rule it used; it knows nothing of the gold but
+how many parts it asks for. All scans are linear in the completion.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from prime_verifier_math.boxes import Box, find_boxes
+from prime_verifier_math.params import MathParams
+from prime_verifier_math.statements import Statement, last_statement, spoken_statements
+
+MAX_TAIL = 60_000  # characters at the end of a completion that are searched for statements
+_CLOSE = re.compile(r"</(?:think|thinking|thought|thoughts|reasoning)\s*>", re.IGNORECASE)
+_OPEN = re.compile(r"<(?:think|thinking|thought|thoughts|reasoning)\s*>", re.IGNORECASE)
+_RETRACTS = re.compile(
+    r"\b(?:wait|oops|actually|correction|corrected|scratch that|on second thought|"
+    r"(?:is|was|that's|it's) (?:wrong|incorrect|not right|not correct|not valid|invalid)|"
+    r"mistake|mistaken|in error|an error|miscalculat\w*|misread|redo\w*|recount\w*|recheck\w*|"
+    r"(?:this|that|which|it) fails|doesn't (?:work|hold|satisfy)|does not (?:work|hold|satisfy)|"
+    r"ruled out|discard|disregard|retract|hmm|no,|instead|should (?:be|have been)|not)\b",
+    re.IGNORECASE,
+)
+_RETRACTS_LAST = re.compile(
+    r"\b(?:scratch that|retract|disregard (?:that|this|the|my)|ignore (?:that|my|the above|this)|"
+    r"(?:that|this|which|it|answer|above|box|value) (?:is|was) "
+    r"(?:wrong|incorrect|not right|not correct|a mistake|an error|mistaken)|"
+    r"(?:that's|it's) (?:wrong|incorrect|not right|not correct)|"
+    r"i (?:made|was) (?:a mistake|an error|wrong|mistaken)|is not (?:correct|right)|"
+    r"correction\b|should have been|should instead be)",
+    re.IGNORECASE,
+)
+_HEDGES = re.compile(
+    r"\b(?:or|either|alternatively|maybe|perhaps|possibly|might|could|unless|whichever|both|"
+    r"candidates?|not sure|uncertain)\b",
+    re.IGNORECASE,
+)
+_CONCLUDES = re.compile(
+    r"\b(?:final|therefore|thus|hence|so|conclude|conclusion|answer|finally|result|overall|"
+    r"summary|altogether|total|consequently|gives|get|obtain|which means|now|then|step)\b|\n\s*\n",
+    re.IGNORECASE,
+)
+_JOINS = re.compile(
+    r"[\s,;.$&]*(?:\\(?:quad|qquad|,|;|text\{\s*(?:and|or)\s*\})|and|or|,|;|\\\(|\\\)|\\\[|\\\]|[\s$&])*[\s,;$]*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """The answer's text ("" for none) and the rule that found it; `parts` where boxes stand apart.
+
+    `hedge` says that more than one candidate stands; `rival` is a later statement of another one.
+    """
+
+    text: str
+    rule: str
+    parts: tuple[str, ...] = ()
+    rival: str = ""
+
+
+def final_text(completion: str) -> str | None:
+    """What follows the last thought; None where a thought is never closed."""
+    if "<" not in completion:
+        return completion
+    last = 0
+    for match in _CLOSE.finditer(completion):
+        last = match.end()
+    if _OPEN.search(completion, last):
+        return None
+    return completion[last:]
+
+
+def extract(completion: str, params: MathParams) -> Extraction:
+    """The final answer of a completion."""
+    text = final_text(completion)
+    if text is None:
+        return Extraction("", "an unclosed thought")
+    if "box" in text:
+        boxes = [box for box in find_boxes(text) if box.content.strip(" {}$\\,;")]
+        if boxes:
+            return _from_boxes(text, boxes, params)
+        if re.search(r"\\boxed\s*\{", text):
+            return Extraction("", "an empty or unfinished box")
+    tail = text[-MAX_TAIL:]
+    if params.statements or params.number_marker:
+        statement = last_statement(tail, marker=params.number_marker)
+        if statement is not None and (params.statements or "marker" in statement.rule):
+            return _from_statement(tail, statement)
+    if params.last_number:
+        return _last_number(tail)
+    return Extraction("", "no answer stated")
+
+
+def _from_boxes(text: str, boxes: list[Box], params: MathParams) -> Extraction:
+    last = boxes[-1]
+    behind = text[last.end :]
+    if behind.strip() and _RETRACTS_LAST.search(behind[:2_000]):
+        return _after_retraction(behind, params)
+    group = [last]
+    live = [last]
+    following = last
+    for box in reversed(boxes[:-1]):
+        between = text[box.end : following.start]
+        following = box
+        if box.content.strip() == last.content.strip():
+            continue
+        if len(between) < 200 and _JOINS.fullmatch(between):
+            group.insert(0, box)
+            live.insert(0, box)
+            continue
+        if group[0] is box or _superseded(between):
+            break
+        live.insert(0, box)
+    if len(group) > 1:
+        return Extraction(_together(group), f"{len(group)} boxes side by side")
+    hedged = [box for box in live if box is not last]
+    if hedged:
+        return Extraction(_together(live), f"{len(live)} boxes, none retracted")
+    rival = _rival(behind) if behind.strip() else ""
+    parts = tuple(dict.fromkeys(box.content.strip() for box in boxes[-12:]))
+    rule = "last box" if len(boxes) > 1 else "box"
+    return Extraction(last.content, rule, parts if len(parts) > 1 else (), rival)
+
+
+def _superseded(between: str) -> bool:
+    """Whether a box gives way to a later one: retracted, or a step before a conclusion."""
+    near = between[:2_000]
+    if _RETRACTS.search(near):
+        return True
+    if _HEDGES.search(near[-120:]) or _HEDGES.search(near[:120]):
+        return False
+    return bool(_CONCLUDES.search(near)) or len(between) > 400
+
+
+def _together(boxes: list[Box]) -> str:
+    return ", ".join(box.content.strip() for box in boxes)
+
+
+def _after_retraction(behind: str, params: MathParams) -> Extraction:
+    """The statement that replaces a retracted box."""
+    statement = last_statement(behind[-MAX_TAIL:], marker=params.number_marker)
+    if statement is not None and params.statements:
+        return Extraction(statement.value, "statement behind a retracted box")
+    return Extraction("", "the box is retracted")
+
+
+def _rival(behind: str) -> str:
+    """Another value that the text states or offers behind the last box."""
+    near = behind[:1_000].lstrip("$ \n.*)]\\")
+    offered = re.match(
+        r"(?:,?\s*or|but it (?:could|might) (?:also )?be)\s+(?:maybe\s+|perhaps\s+|possibly\s+|"
+        r"else\s+)?\$?([^\s,;$]+)", near, re.IGNORECASE
+    )  # fmt: skip
+    if offered and any(char.isdigit() for char in offered[1]):
+        return offered[1].rstrip(".")
+    stated = list(spoken_statements(behind[-MAX_TAIL:]))
+    return stated[-1].value if stated else ""
+
+
+def _from_statement(text: str, statement: Statement) -> Extraction:
+    """A statement, unless the next sentence takes it back or offers another."""
+    behind = text[statement.end : statement.end + 300].lstrip(" .*\n")
+    offered = re.match(
+        r"or\s+(?:maybe\s+|perhaps\s+|possibly\s+)?\$?([^\s,;$]+)", behind, re.IGNORECASE
+    )
+    if offered and any(char.isdigit() for char in offered[1]):
+        return Extraction(f"{statement.value} or {offered[1].rstrip('.')}", "hedged statement")
+    if _RETRACTS_LAST.match(behind):
+        return Extraction("", "the statement is retracted")
+    return Extraction(statement.value, statement.rule)
+
+
+_NUMBER = re.compile(r"-?\$?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?")
+
+
+def _last_number(text: str) -> Extraction:
+    """The last number of the text, where the environment asks for it."""
+    found = [match[0] for match in _NUMBER.finditer(text[-MAX_TAIL:])]
+    if not found:
+        return Extraction("", "no number")
+    return Extraction(found[-1].rstrip(",").lstrip("$"), "last number")

@@ -1,0 +1,80 @@
+"""The constant factor between two expressions: what makes two equations the same equation.
+
+Exact for rational functions of generators; at fixed points for anything else.
+"""
+
+from __future__ import annotations
+
+from prime_verifier_math import monomials, tree
+from prime_verifier_math.bounds import OverBound, Steps, Undefined
+from prime_verifier_math.exact import is_open, reduce_node
+from prime_verifier_math.monomials import Polynomial
+from prime_verifier_math.tree import Node
+
+
+def factor_between(a: Node, b: Node, steps: Steps) -> float | None:
+    """c with a = c * b for a constant c, as a float whose sign is right; None where there is none.
+
+    Denominators are cleared first: x/2 = 1 and x = 2 are one equation.
+    """
+    if tree.symbols(a) != tree.symbols(b):
+        return None
+    try:
+        left, right = reduce_node(a, steps), reduce_node(b, steps)
+    except (OverBound, Undefined):
+        return None
+    if not left.top or not right.top:
+        return None
+    positive = _constant(left.bottom) and _constant(right.bottom)
+    found = _ratio(left.top, right.top, steps)
+    if found is not None:
+        return found if positive else abs(found)
+    if is_open(left.top) or is_open(right.top):
+        return _at_points(a, b, steps)
+    return None
+
+
+def _constant(polynomial: Polynomial) -> bool:
+    return set(polynomial) == {monomials.UNIT}
+
+
+def _ratio(a: Polynomial, b: Polynomial, steps: Steps) -> float | None:
+    """a / b where that is a constant of rational numbers and roots."""
+    key, coefficient = next(iter(sorted(a.items())))
+    for other, value in sorted(b.items()):
+        # the leading terms give the candidate; the product decides
+        crossed = monomials.multiply(a, {other: value}, steps)
+        back = monomials.multiply(b, {key: coefficient}, steps)
+        if crossed == back and _same_variables(key, other):
+            return float(coefficient / value) or None
+    return None
+
+
+def _same_variables(one: monomials.Monomial, two: monomials.Monomial) -> bool:
+    """Whether two monomials differ in constants alone."""
+    return [g for g in one if g[0][0] in "sf"] == [g for g in two if g[0][0] in "sf"]
+
+
+def _at_points(a: Node, b: Node, steps: Steps) -> float | None:
+    import mpmath
+
+    from prime_verifier_math.numeric import POINTS, Evaluation
+
+    names = sorted(tree.symbols(a))
+    if not names or len(names) > len(POINTS[0]):
+        return None
+    context = mpmath.mp.clone()
+    context.dps = 40
+    ratios = []
+    for row in POINTS:
+        point = {name: context.mpf(value) for name, value in zip(names, row, strict=False)}
+        evaluation = Evaluation(context, point, steps)
+        try:
+            ratios.append(evaluation.value(a) / evaluation.value(b))
+        except (ZeroDivisionError, ValueError, Undefined, OverflowError):
+            continue
+    if len(ratios) < 3 or any(
+        abs(ratio - ratios[0]) > context.mpf("1e-30") * abs(ratios[0]) for ratio in ratios
+    ):
+        return None
+    return float(context.re(ratios[0]))

@@ -1,0 +1,323 @@
+"""Equations and inequalities: labels, chains of equals, intervals from conditions on one variable.
+
+`read_relation` is called by `reading.py` where a relation stands at the top level; a chain of
+numbers that aren't equal is a contradiction and equal to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from prime_verifier_math import tree
+from prime_verifier_math.answers import (
+    Answer,
+    Equation,
+    Listing,
+    Opaque,
+    Ordered,
+    Piece,
+    Region,
+    Relation,
+    Value,
+)
+from prime_verifier_math.bounds import OverBound, Steps, Undefined, Unreadable
+from prime_verifier_math.equality import same_value
+from prime_verifier_math.exact import reduce_node
+from prime_verifier_math.expressions import parse_expression
+from prime_verifier_math.lexer import Token
+from prime_verifier_math.regions import MINUS_INFINITY, as_region, complement, intersection
+from prime_verifier_math.splitting import cut, relation, spelled
+from prime_verifier_math.tree import Call, Node, Num, Pow, Sym
+
+_FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_NAMING = frozenset(
+    ("angle", "triangle", "overline", "vec", "mathbf", "hat", "widehat", "overrightarrow", "mathcal", "text", "measuredangle", "widetilde")
+)
+
+
+def read_relation(made: Sequence[Token]) -> Answer | None:
+    """The typed answer of a relation; None where the reader should go on."""
+    pieces = cut(made, relation)
+    names = pieces.separators
+    if not names:
+        return None
+    if len(names) > 12:
+        raise OverBound("too many relations")
+    if not pieces.parts[0]:
+        return _marked(names, pieces.parts)
+    if any(not part for part in pieces.parts):
+        raise Unreadable("a relation without a side")
+    kinds = set(names)
+    if kinds <= {"=", "~"}:
+        return _chain(pieces.parts, names)
+    if names == ["in"]:
+        return _membership(pieces.parts)
+    if kinds <= {"<", "<=", ">", ">="}:
+        return _inequality(pieces.parts, names)
+    if names == ["!="]:
+        return _unequal(pieces.parts)
+    raise Unreadable("a relation of another kind")
+
+
+def _marked(names: list[str], parts: list[list[Token]]) -> Answer:
+    """`\\approx 8.24` is a rounded value, `= 5` a value."""
+    from prime_verifier_math.reading import read_tokens
+
+    if names[0] not in ("~", "=") or len(names) > 1:
+        raise Unreadable("a relation without a left side")
+    answer = read_tokens(parts[1])
+    if names[0] == "~" and isinstance(answer, Value):
+        return Value(answer.node, answer.unit, answer.percent, True)
+    return answer
+
+
+def _try(made: Sequence[Token]) -> Node | None:
+    try:
+        return parse_expression(made)
+    except Unreadable:
+        return None
+
+
+def _chain(parts: list[list[Token]], names: list[str]) -> Answer:
+    """Sides joined by = and approximately: a label first, then equal values."""
+    from prime_verifier_math.reading import read_tokens
+
+    left = _try(parts[0])
+    label, argument = _label(parts[0], left)
+    if len(parts) == 2 and names == ["="]:
+        return _equation(parts, left, label, argument)
+    values = [read_tokens(part) for part in (parts[1:] if label is not None else parts)]
+    joints = names[1:] if label is not None else names
+    steps = Steps()
+    for first, second, joint in zip(values, values[1:], joints, strict=False):
+        if not _agree(first, second, joint, steps):
+            return Opaque("", "a chain of values that aren't equal")
+    exact = values[0] if "~" in joints or len(values) == 1 else values[-1]
+    if len(values) == 1 and names[0] == "~" and isinstance(exact, Value):
+        exact = Value(exact.node, exact.unit, exact.percent, True)
+    if label is None:
+        return exact
+    node = exact.node if isinstance(exact, Value) else None
+    sides = (left, node) if left is not None and node is not None else None
+    return Equation(label, exact, sides, argument)
+
+
+def _agree(first: Answer, second: Answer, joint: str, steps: Steps) -> bool:
+    """Whether neighbours of a chain are equal, or near where it says approximately."""
+    from prime_verifier_math.comparison import same_answer
+
+    if joint == "=":
+        return same_answer(first, second, steps)[0]
+    if isinstance(first, Value) and isinstance(second, Value):
+        return rounds_to(first.node, second.node, steps)
+    return False
+
+
+def rounds_to(exact: Node, rounded: Node, steps: Steps) -> bool:
+    """Whether a decimal is within one unit of its last written place."""
+    from prime_verifier_math.numeric import approximate
+
+    if tree.symbols(exact) or not isinstance(rounded, Num):
+        return same_value(exact, rounded, steps)[0]
+    value = approximate(exact, steps)
+    if value is None:
+        return False
+    places = rounded.places or 0
+    return abs(value - float(rounded.value)) <= 1.0001 * 10.0 ** -min(places, 15)
+
+
+def _equation(
+    parts: list[list[Token]], left: Node | None, label: str | None, argument: str | None
+) -> Answer:
+    """Two sides and one equals sign."""
+    from prime_verifier_math.reading import read_tokens
+
+    right_node = _try(parts[1])
+    sides = (left, right_node) if left is not None and right_node is not None else None
+    if label is not None:
+        return Equation(label, read_tokens(parts[1]), sides, argument)
+    if right_node is not None and isinstance(right_node, Sym):
+        if left is None or right_node.name not in tree.symbols(left):
+            return Equation(right_node.name, read_tokens(parts[0]), sides)
+    if sides is None:
+        first, second = read_tokens(parts[0]), read_tokens(parts[1])
+        if _agree(first, second, "=", Steps()):
+            return second
+        return Opaque("", "two sides that aren't equal")
+    if not tree.symbols(sides[0]) and not tree.symbols(sides[1]):
+        # percent signs and units may stand on one side: 0.56 = 56%
+        if _agree(read_tokens(parts[0]), read_tokens(parts[1]), "=", Steps()):
+            return read_tokens(parts[1])
+        return Opaque("", "a false equation")
+    return Equation(None, Value(sides[1]), sides)
+
+
+def _label(made: Sequence[Token], node: Node | None) -> tuple[str | None, str | None]:
+    """The name on the left of an equals sign, and the variable of f(x); None for no name."""
+    if any(token.kind in ("text", "word") or token.text in _NAMING for token in made):
+        if not any(token.kind == "num" and not token.space for token in made):
+            words = spelled(made)
+            return (words, None) if node is None or not _has_numbers(node) else (None, None)
+    if node is None:
+        return _other_label(made)
+    if isinstance(node, Sym):
+        return node.name, None
+    if isinstance(node, Call) and node.name.startswith("fn:"):
+        only = node.args[0]
+        return node.name[3:] + "()", only.name if isinstance(only, Sym) else None
+    if isinstance(node, Call) and node.name == "abs" and not _has_numbers(node):
+        return "abs", None
+    if len(tree.symbols(node)) >= 2 and not _has_numbers(node):
+        return "compound", None
+    return None, None
+
+
+def _other_label(made: Sequence[Token]) -> tuple[str | None, str | None]:
+    """A tuple of names such as (x, y), or P(A) and the like."""
+    if all(token.kind in ("let", "op", "cmd") for token in made) and not any(
+        token.is_op("+-*/^") for token in made
+    ) and any(token.kind == "let" for token in made):
+        return spelled(made).replace(" ", ""), None
+    return None, None
+
+
+def _has_numbers(node: Node) -> bool:
+    """Whether numbers stand in it, other than as exponents and signs."""
+    if isinstance(node, Num):
+        return node.value != -1
+    if isinstance(node, Pow):
+        return _has_numbers(node.base)
+    return any(_has_numbers(child) for child in tree.children(node))
+
+
+def _membership(parts: list[list[Token]]) -> Answer:
+    """x in a set: the set, with its variable."""
+    from prime_verifier_math.reading import read_tokens
+
+    right = read_tokens(parts[1])
+    name = spelled(parts[0]).replace(" ", "")
+    region = as_region(right) if isinstance(right, Ordered | Region) else None
+    if region is not None:
+        return Region(region.pieces, name)
+    if isinstance(right, Listing):
+        return Equation(name, right, None)
+    raise Unreadable("membership in what is no set")
+
+
+def _unequal(parts: list[list[Token]]) -> Answer:
+    left, right = parse_expression(parts[0]), parse_expression(parts[1])
+    if isinstance(right, Sym) and not isinstance(left, Sym):
+        left, right = right, left
+    if isinstance(left, Sym) and not tree.symbols(right):
+        point = Region((Piece(right, True, right, True),))
+        return Region(complement(point).pieces, left.name)
+    return Relation(tree.add(left, tree.negate(right)), strict=True, unequal=True)
+
+
+def _inequality(parts: list[list[Token]], names: list[str]) -> Answer:
+    """A chain of inequalities in one variable as a region; else one relation."""
+    sides = [_bare(part) for part in parts]
+    total: Region | None = None
+    steps = Steps()
+    for left, right, name in zip(sides[:-1], sides[1:], names, strict=True):
+        region = _solved(left, right, name, steps)
+        if region is None:
+            if len(names) == 1:
+                return _relation(left, right, name)
+            raise Unreadable("a chain of inequalities in several variables")
+        total = region if total is None else _both(total, region)
+    assert total is not None
+    return total
+
+
+def _both(a: Region, b: Region) -> Region:
+    if a.variable and b.variable and a.variable != b.variable:
+        raise Unreadable("a chain of inequalities in several variables")
+    return Region(intersection(a, b).pieces, a.variable or b.variable)
+
+
+def _bare(made: Sequence[Token]) -> Node:
+    """A side of an inequality; units on it are left out."""
+    from prime_verifier_math.values import read_value
+
+    answer = read_value(made)
+    if not isinstance(answer, Value):
+        raise Unreadable("a side that is no value")
+    return answer.node
+
+
+def _relation(left: Node, right: Node, name: str) -> Relation:
+    if name in ("<", "<="):
+        left, right = right, left
+    return Relation(tree.add(left, tree.negate(right)), strict=name in ("<", ">"))
+
+
+def _solved(left: Node, right: Node, name: str, steps: Steps) -> Region | None:
+    """The region of a linear inequality in one variable; None where it isn't one."""
+    for one, other, sign in ((left, right, name), (right, left, _FLIPPED[name])):
+        variable = _variable(one)
+        if variable is not None and not tree.symbols(other):
+            return _half_line(variable, other, sign)
+        if isinstance(one, Call) and one.name == "abs" and not tree.symbols(other):
+            return _around(one.args[0], other, sign, steps)
+    names = tree.symbols(left) | tree.symbols(right)
+    if len(names) != 1:
+        return None
+    return _linear(left, right, name, next(iter(names)), steps)
+
+
+def _variable(node: Node) -> str | None:
+    if isinstance(node, Sym):
+        return node.name
+    if isinstance(node, Call) and node.name.startswith("fn:"):
+        return node.name[3:] + "()"
+    return None
+
+
+def _half_line(variable: str, end: Node, name: str) -> Region:
+    closed = "=" in name
+    if name in ("<", "<="):
+        return Region(
+            (Piece(MINUS_INFINITY, False, end, closed and end != tree.INFINITY),), variable
+        )
+    return Region((Piece(end, closed and end != MINUS_INFINITY, tree.INFINITY, False),), variable)
+
+
+def _around(inner: Node, end: Node, name: str, steps: Steps) -> Region | None:
+    """|inner| < end as two inequalities."""
+    from prime_verifier_math.regions import union
+
+    if name in ("<", "<="):
+        low = _solved(inner, tree.negate(end), ">" if name == "<" else ">=", steps)
+        high = _solved(inner, end, name, steps)
+        return None if low is None or high is None else intersection(low, high)
+    low = _solved(inner, tree.negate(end), "<" if name == ">" else "<=", steps)
+    high = _solved(inner, end, name, steps)
+    if low is None or high is None:
+        return None
+    return union((*low.pieces, *high.pieces), low.variable)
+
+
+def _linear(left: Node, right: Node, name: str, variable: str, steps: Steps) -> Region | None:
+    """a x + b against 0, solved exactly for rational a and b."""
+    try:
+        gap = reduce_node(tree.add(left, tree.negate(right)), steps)
+    except (OverBound, Undefined):
+        return None
+    if len(gap.bottom) != 1 or () not in gap.bottom:
+        return None
+    slope = offset = Fraction(0)
+    for monomial, coefficient in gap.top.items():
+        if monomial == ():
+            offset = coefficient
+        elif monomial == ((("s", variable), Fraction(1)),):
+            slope = coefficient
+        else:
+            return None
+    scale = gap.bottom[()]
+    if not slope:
+        return None
+    if slope / scale < 0:
+        name = _FLIPPED[name]
+    return _half_line(variable, Num(-offset / slope), name)

@@ -1,0 +1,186 @@
+"""Explicit final-answer statements: "Final Answer: ...", "the answer is ...", `#### 42`, tags.
+
+Called by `extraction.py` where no box stands; every pattern is anchored by fixed words, and what
+follows is cut at the end of its sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MAX_STATEMENT = 1_200  # characters looked at behind a statement's words
+
+_TAG = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
+_WORDS = re.compile(
+    r"(?:\*\*|__|#+\s*|\\textbf\{|\\text\{)?\s*"
+    r"\b(?P<strong>(?:final|correct)\s+(?:answer|result)|answer)\b"
+    r"(?P<between>\}?\s*(?:\*\*|__)?\s*(?:[:.=]|\bis\b|\bare\b|\bequals\b|\bwill be\b)"
+    r"\s*(?:\*\*|__)?\s*:?)",
+    re.IGNORECASE,
+)
+_LOOSE = re.compile(
+    r"\b(?:therefore|thus|hence|so|in conclusion|consequently)\b[^\n]{0,160}?\b(?:is|are|equals)\b"
+    r"\s*(?::\s*)?(?P<value>\*\*[^*\n]{1,200}\*\*)",
+    re.IGNORECASE,
+)
+_HASHES = re.compile(r"^[ \t]*####[ \t]*(\S[^\n]*)$", re.MULTILINE)
+_LETTER_LINE = re.compile(r"^[ \t]*A:[ \t]*(\S[^\n]*)$", re.MULTILINE)
+_MATH = re.compile(
+    r"\$\$(?P<d>[^$]+)\$\$|\$(?P<s>[^$\n]+)\$|\\\((?P<p>.+?)\\\)|\\\[(?P<b>.+?)\\\]", re.DOTALL
+)
+_SENTENCE_END = re.compile(
+    r"(?<![A-Z])\.(?=\s|$|\*|\"|\))|\n\s*\n|\n(?=\S)|[!?](?=\s|$)|\\\]|\\\)|</"
+)
+_TAIL = re.compile(
+    r"[,;(]?\s*(?:\b(?:see|since|because|as|which|where|so|if|given|for|when|by|hence|thus|"
+    r"therefore|that|but|due|after|assuming|i hope|meaning|i\.e|from|using|with)\b|—|\u2014).*",
+    re.IGNORECASE | re.DOTALL,
+)
+_NEGATED = re.compile(r"^\s*(?:not\b|n't\b|never\b|unknown|unclear|un?certain)", re.IGNORECASE)
+_FILLED = re.compile(
+    r"^(?:\s|:|\*\*|(?:therefore|thus|hence|clearly|simply|indeed|exactly|approximately|about|"
+    r"equal to|given by|found to be|definitely|probably|obviously|just|option|choice|"
+    r"the final answer is|the answer is|answer is|answer:)\b:?)+",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a statement says the answer is, the rule that found it, and its place."""
+
+    value: str
+    rule: str
+    start: int
+    end: int
+
+
+def last_statement(text: str, *, marker: bool) -> Statement | None:
+    """The last explicit statement; tags first, then markers, then words."""
+    tags = list(_TAG.finditer(text))
+    if tags:
+        last = tags[-1]
+        return Statement(last[1].strip(), "answer tag", last.start(), last.end())
+    if marker:
+        found = _marked(text)
+        if found is not None:
+            return found
+    spoken = spoken_statements(text)
+    if spoken:
+        return spoken[-1]
+    loose = list(_LOOSE.finditer(text))
+    if loose:
+        last = loose[-1]
+        return Statement(last["value"].strip("* "), "emphasised conclusion", *last.span())
+    return None
+
+
+def _marked(text: str) -> Statement | None:
+    """`#### 42`, or a last line `A: 42` without other options beside it."""
+    hashes = [match for match in _HASHES.finditer(text) if _number_like(match[1])]
+    if hashes:
+        last = hashes[-1]
+        return Statement(last[1].strip(), "#### marker", last.start(), last.end())
+    letters = list(_LETTER_LINE.finditer(text))
+    if letters and not text[letters[-1].end() :].strip():
+        last = letters[-1]
+        if not re.search(r"^[ \t]*[B-E]:", text, re.MULTILINE):
+            return Statement(last[1].strip(), "A: marker", last.start(), last.end())
+    return None
+
+
+def _number_like(value: str) -> bool:
+    """A number with signs, separators and a short unit: a heading isn't one."""
+    head = value.strip().strip("$*").lstrip("-+$€£\\ ")
+    return (
+        bool(head)
+        and (head[0].isdigit() or head[0] in ".\\")
+        and len(value) <= 80
+        and not (re.match(r"\d+[.)]\s+\S", head))
+    )
+
+
+def spoken_statements(text: str) -> list[Statement]:
+    """Statements in words, in order; a negated one states nothing."""
+    found = []
+    for match in _WORDS.finditer(text):
+        behind = text[match.end() : match.end() + MAX_STATEMENT]
+        if _NEGATED.match(behind) or _asked(text, match.start()):
+            continue
+        value, used = stated_value(behind)
+        if value:
+            found.append(Statement(value, "answer statement", match.start(), match.end() + used))
+    return found
+
+
+def _asked(text: str, start: int) -> bool:
+    """Whether the words are a question or a template: what the answer is; an answer of ..."""
+    before = text[max(0, start - 24) : start].lower()
+    return before.rstrip().endswith(("what the", "whether the", "if the", "what is the", "wrong",
+                                     "incorrect", "your", "not the"))  # fmt: skip
+
+
+def stated_value(behind: str) -> tuple[str, int]:
+    """The value that follows the words of a statement, and how many characters it took."""
+    filled = _FILLED.match(behind)
+    skipped = filled.end() if filled else 0
+    rest = behind[skipped:]
+    # a display may start on the next line; otherwise the value is in this sentence
+    stripped = rest.lstrip()
+    offset = skipped + len(rest) - len(stripped)
+    math = _MATH.match(stripped)
+    if math is not None:
+        return _math_value(stripped, math, offset)
+    display = re.match(r"\\\[|\\\(|\$\$?", stripped)
+    if display is not None:
+        stripped = stripped[display.end() :]
+        offset += display.end()
+    end = _SENTENCE_END.search(stripped)
+    sentence = stripped[: end.start()] if end else stripped
+    used = offset + (end.end() if end else len(stripped))
+    return _trimmed(sentence), used
+
+
+def _math_value(text: str, first: re.Match[str], offset: int) -> tuple[str, int]:
+    """One formula, with formulas joined to it by commas, and, or, and a unit behind it."""
+    end = first.end()
+    while True:
+        joint = re.compile(r"\s*(?:,\s*)?(?:and|or|,)\s*(?=\$|\\\()", re.IGNORECASE).match(
+            text, end
+        )
+        if joint is None:
+            break
+        following = _MATH.match(text, joint.end())
+        if following is None:
+            break
+        end = following.end()
+    value = text[:end]
+    unit = re.compile(
+        r"\s*(?:\\text\{)?\s*([A-Za-z]+(?:\s+(?:per|feet|meters|inches|miles)[ a-z]*)?)"
+    ).match(text, end)
+    if unit is not None:
+        from prime_verifier_math.units import known_word
+
+        if known_word(unit[1].split()[0]):
+            value += " \\text{" + unit[1] + "}"
+            end = unit.end()
+    hedge = re.compile(
+        r"\s*,?\s*(?:or|and)\s+(?:maybe\s+|perhaps\s+|possibly\s+)?([^\s,.;]+)", re.IGNORECASE
+    ).match(text, end)
+    if hedge is not None and any(char.isdigit() or char in "\\$" for char in hedge[1]):
+        value += " or " + hedge[1]
+        end = hedge.end()
+    return value, offset + end
+
+
+def _trimmed(sentence: str) -> str:
+    """Without emphasis, closing phrases and what a comma adds."""
+    value = sentence.strip()
+    bold = re.match(r"\*\*([^*]+)\*\*", value)
+    if bold and not re.match(r"\s*(?:,\s*)?\b(?:or|and)\b", value[bold.end() :]):
+        return bold[1].strip()
+    tail = _TAIL.search(value)
+    if tail is not None and tail.start() > 0:
+        value = value[: tail.start()]
+    return value.strip().strip("*").strip().rstrip(",;")

@@ -1,0 +1,164 @@
+"""The verifier: extraction, types, comparison, and the evidence of how it was decided.
+
+Made by the factory in `__init__`; a verdict depends on the gold and the completion alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from prime_core.api import Completion, FormatError, Score, Task
+from prime_verifier_math.answers import Answer, Based, Listing, Opaque, Value
+from prime_verifier_math.bounds import Steps
+from prime_verifier_math.comparison import same_answer
+from prime_verifier_math.extraction import Extraction, extract
+from prime_verifier_math.forms import form, type_name
+from prime_verifier_math.golds import GoldReport, check_gold, gold_text, read_gold
+from prime_verifier_math.params import MathParams
+from prime_verifier_math.reading import read_answer
+
+SHOWN = 200  # characters of any text kept as evidence
+_INTEGER = re.compile(r"\s*-?\d{1,40}\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a verdict came about: what was extracted, both normal forms, the rule that decided."""
+
+    value: float | None
+    status: str
+    extracted: str
+    extraction_rule: str
+    gold_type: str
+    gold_form: str
+    answer_form: str
+    rule: str
+
+    def evidence(self) -> dict[str, str]:
+        """The same as plain data."""
+        return {
+            "extracted": self.extracted,
+            "extraction_rule": self.extraction_rule,
+            "gold_type": self.gold_type,
+            "gold_form": self.gold_form,
+            "answer_form": self.answer_form,
+            "rule": self.rule,
+        }
+
+
+class MathVerifier:
+    """1 where the completion's final answer is the gold answer, 0 where it isn't."""
+
+    def __init__(self, params: MathParams) -> None:
+        self._params = params
+
+    def verify(self, task: Task, completion: Completion) -> Score:
+        """Exactly 0 or 1; invalid_output where no answer is stated; error without a usable gold."""
+        if task.gold is None:
+            return Score(None, "error", evidence={"kind": "gold", "detail": "no gold answer"})
+        told = self.explain(task.gold, completion.text)
+        if told.status == "error":
+            detail = f"{told.rule}: {told.gold_form}"[:SHOWN]
+            return Score(None, "error", evidence={"kind": "gold", "detail": detail})
+        status = "scored" if told.status == "scored" else "invalid_output"
+        return Score(told.value, status, evidence=told.evidence())
+
+    def explain(self, gold: str, completion_text: str) -> Explanation:
+        """The verdict with its reasons."""
+        found = extract(completion_text, self._params)
+        if found.text and _INTEGER.fullmatch(found.text) and _INTEGER.fullmatch(gold):
+            return _integers(gold, found)
+        wanted = read_gold(gold)
+        if isinstance(wanted, Opaque) and not check_gold(gold).ok:
+            return Explanation(None, "error", "", "", "unreadable", form(wanted), "",
+                               f"the gold can't be used: {wanted.reason}")  # fmt: skip
+        if not found.text:
+            return _told(0.0, "invalid_output", found, wanted, None, found.rule)
+        answer, same, rule = self._judge(gold, wanted, found)
+        return _told(1.0 if same else 0.0, "scored", found, wanted, answer, rule)
+
+    def check_gold(self, gold: str) -> GoldReport:
+        """Whether a gold parses to one type and equals itself."""
+        return check_gold(gold)
+
+    def from_case(self, row: Mapping[str, Any]) -> tuple[Task, Completion]:
+        """A task and a completion of a case row: completion, gold; optionally id, kind, expected."""
+        gold, text = row.get("gold"), row.get("completion")
+        if not isinstance(gold, str) or not isinstance(text, str):
+            raise FormatError(
+                "a case needs the texts `gold` and `completion`",
+                where=f"case {row.get('id', '?')}",
+                fix="give both as strings",
+            )
+        return Task(str(row.get("id", "")), (), gold), Completion(text)
+
+    def _judge(self, gold: str, wanted: Answer, found: Extraction) -> tuple[Answer, bool, str]:
+        answer = read_answer(found.text)
+        same, rule = self._same(gold, wanted, found.text, answer)
+        if same and found.rival:
+            rival = read_answer(found.rival)
+            if not isinstance(rival, Opaque) and not self._same(gold, wanted, "", rival)[0]:
+                if type_name(rival) not in ("text", "list"):
+                    return answer, False, "another answer is stated behind the box"
+        if not same and found.parts and isinstance(wanted, Listing):
+            whole = read_answer(", ".join(found.parts), commas=False)
+            if isinstance(whole, Listing) and self._same(gold, wanted, "", whole)[0]:
+                return whole, True, "boxes that together are the list"
+        return answer, same, rule
+
+    def _same(self, gold: str, wanted: Answer, text: str, answer: Answer) -> tuple[bool, str]:
+        same, rule = same_answer(wanted, answer, Steps())
+        if same:
+            return self._allowed(wanted, answer, rule)
+        if "," not in text:
+            return same, rule
+        if isinstance(wanted, Listing) and not isinstance(answer, Listing):
+            # 1,234 may be two items of a list; the gold's type says which
+            return same_answer(wanted, read_answer(text, commas=False), Steps())
+        if isinstance(wanted, Value) and "," in gold:
+            return same_answer(read_answer(gold_text(gold), commas=False),
+                               read_answer(text, commas=False), Steps())  # fmt: skip
+        return same, rule
+
+    def _allowed(self, wanted: Answer, answer: Answer, rule: str) -> tuple[bool, str]:
+        """Switch off the coercions that the parameters refuse."""
+        if rule == "percent sign left out" and not self._params.percent_sign_optional:
+            return False, rule
+        if isinstance(wanted, Based) != isinstance(answer, Based) and rule.startswith("digits"):
+            return self._params.base_optional, rule
+        return True, rule
+
+
+def _integers(gold: str, found: Extraction) -> Explanation:
+    """Both are plain integers: no parser is needed."""
+    wanted, answer = int(gold), int(found.text)
+    same = wanted == answer and not found.rival
+    if wanted == answer and found.rival:
+        rival = read_answer(found.rival)
+        same = (
+            isinstance(rival, Opaque)
+            or type_name(rival) in ("text", "list")
+            or (same_answer(read_gold(gold), rival, Steps())[0])
+        )
+    return Explanation(
+        1.0 if same else 0.0, "scored", found.text.strip(), found.rule, "integer", str(wanted),
+        str(answer), "integers",
+    )  # fmt: skip
+
+
+def _told(
+    value: float, status: str, found: Extraction, wanted: Answer, answer: Answer | None, rule: str
+) -> Explanation:
+    return Explanation(
+        value,
+        status,
+        found.text[:SHOWN],
+        found.rule,
+        type_name(wanted),
+        form(wanted),
+        "" if answer is None else form(answer),
+        rule[:SHOWN],
+    )

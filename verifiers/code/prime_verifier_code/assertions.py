@@ -95,7 +95,7 @@ def called_function(source: str) -> str | None:
     ]
     own = [name for name in named if not hasattr(builtins, name)]
     # A problem may ask for a function that Python has, such as sum.
-    return (own or named or [None])[0]
+    return next(iter(own or named), None)
 
 
 def _calls_check(statement: ast.stmt) -> bool:

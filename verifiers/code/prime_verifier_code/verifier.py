@@ -105,13 +105,23 @@ class CodeVerifier:
                     raise
         raise AssertionError("every try returns or raises")
 
+    def time_limit(self, task: Task) -> float:
+        """CPU seconds that one test of a task may take.
+
+        Raises:
+            ProblemError: the task can't be read.
+        """
+        return self._time_limit(read_problem(task.verification, self._params.schema_name))
+
+    def _time_limit(self, problem: Problem) -> float:
+        if problem.time_limit_s is None:
+            return self._params.time_limit_s
+        return problem.time_limit_s * self._params.time_limit_scale
+
     def _options(self, problem: Problem) -> Options:
         params = self._params
-        limit = params.time_limit_s
-        if problem.time_limit_s is not None:
-            limit = problem.time_limit_s * params.time_limit_scale
         limits = Limits(
-            cpu_seconds=limit,
+            cpu_seconds=self._time_limit(problem),
             memory_mb=problem.memory_mb or params.memory_mb,
             output_bytes=params.output_mb << 20,
         )

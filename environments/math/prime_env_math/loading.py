@@ -35,7 +35,7 @@ def load(params: MathParams, context: Context) -> Loaded:
         DatasetError: it can't be read, or holds what the parameters refuse.
     """
     assert params.dataset is not None  # the parameters say so
-    layout = CUSTOM if params.source in ("custom", "procedural") else LAYOUTS[params.source]
+    layout = LAYOUTS.get(params.source, CUSTOM)
     source = with_layout(params.dataset, layout)
     table = load_tasks(source, context)
     notes = [*_listed("bad rows left out", table.bad_rows)]
@@ -63,7 +63,9 @@ def load(params: MathParams, context: Context) -> Loaded:
 
 def with_layout(source: DatasetSource, layout: Layout) -> DatasetSource:
     """The source with the layout's columns where the config names none of its own."""
-    changed: dict[str, object] = {"columns": {**layout.columns, **source.columns}}
+    columns: dict[str, object] = {**layout.columns}
+    columns |= {str(field): column for field, column in source.columns.items()}
+    changed: dict[str, object] = {"columns": columns}
     if "metadata_columns" not in source.model_fields_set:
         changed["metadata_columns"] = layout.metadata
     if "task_types" not in source.model_fields_set:

@@ -49,7 +49,7 @@ def _numina_unusable(task: Task) -> str:
     return "it has no answer" if answer in ("", "notfound", "not found") else ""
 
 
-LAYOUTS: dict[SourceName, Layout] = {
+LAYOUTS: dict[str, Layout] = {  # one for each SourceName
     # openai/gsm8k: question; answer ends with #### N
     "gsm8k": Layout(
         {

@@ -22,6 +22,7 @@ from prime_core.api.types import ScoredGroup, Task, TurnState
 from prime_core.config.sections import EnvironmentChoice, PluginChoice
 from prime_core.hosting import wire
 from prime_core.hosting.judging import Judge
+from prime_core.hosting.sandboxing import host_sandboxes
 from prime_core.hub import Hub, RunContext
 
 IDS_CHECKED = 200_000  # task ids compared at most; above it, an even sample
@@ -59,10 +60,12 @@ class HostedEnvironment:
     def __init__(self, request: Mapping[str, Any]) -> None:
         self._hub = Hub.discover(block=tuple(request["block"]))
         run_dir = request["run_dir"]
+        self.sandboxes = host_sandboxes(self._hub, request)
         self._context = RunContext(
             run_dir=None if run_dir is None else Path(run_dir),
             cache_dir=Path(request["cache_dir"]),
             offline=bool(request["offline"]),
+            sandboxes=self.sandboxes,
         )
         self._choice = EnvironmentChoice.model_validate(request["environment"])
         _log_phase(f"making environment {self._choice.use}")
@@ -130,6 +133,8 @@ class HostedEnvironment:
         rewards = {} if self._reward_choice is None else {"reward": self._reward_choice}
         choices = {"environment": self._choice, **rewards}
         named = choices if verifier is None else {**choices, "verifier": verifier}
+        if self.sandboxes.made:
+            named["sandbox"] = self.sandboxes.choice
         return description | {
             "multi_turn": callable(getattr(environment, "reply", None)),
             "has_gold": callable(getattr(environment, "gold", None)),

@@ -15,6 +15,8 @@ import socket
 import time
 from pathlib import Path
 
+from prime_core.hosting.sandboxing import remove_groups
+
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PR_SET_CHILD_SUBREAPER = 36
 KILL_PATIENCE_S = 10.0  # a process that survives SIGKILL for longer hangs in the kernel
@@ -95,6 +97,7 @@ def keep(host: int, control: socket.socket, log_read: int, log: BoundedLog) -> i
             else:
                 os.read(wake_read, 512)
     kill_descendants()
+    remove_groups(host)
     _copy(log_read, log)
     return 0
 

@@ -94,7 +94,7 @@ def _open(pipes: Pipes, request: dict[str, Any]) -> tuple[Hosted, Baseline] | No
         description = hosted.describe(bool(request["full"]))
         for name in request["variables"]:
             os.environ.pop(name, None)
-        baseline = Baseline()
+        baseline = Baseline(hosted.sandboxes.processes)
         pipes.write({"id": request["id"], "item": 0, "ok": description})
     except BaseException as error:  # noqa: BLE001 - the boundary: SystemExit is an error here too
         pipes.write({"id": request["id"], "error": describe_error(error)})

@@ -95,6 +95,7 @@ def _settings(
             "run_dir": None if run_dir is None else str(run_dir.absolute()),
             "offline": RunContext.from_environment().offline,
             "memory_mb": hosting.memory_mb,
+            "sandbox": None if hosting.sandbox is None else _choice_json(hosting.sandbox),
         },
         time_limit_s=hosting.time_limit_s,
         start_limit_s=hosting.start_limit_s,

@@ -17,6 +17,7 @@ from prime_core.api.protocols import Verifier
 from prime_core.api.specs import API_VERSION
 from prime_core.config.sections import PluginChoice
 from prime_core.hosting.judging import Judge
+from prime_core.hosting.sandboxing import host_sandboxes
 from prime_core.hub import Hub, RunContext
 
 
@@ -25,10 +26,12 @@ class HostedVerifier:
 
     def __init__(self, request: Mapping[str, Any]) -> None:
         self._hub = Hub.discover(block=tuple(request["block"]))
+        self.sandboxes = host_sandboxes(self._hub, request)
         context = RunContext(
             run_dir=None,
             cache_dir=Path(request["cache_dir"]),
             offline=bool(request["offline"]),
+            sandboxes=self.sandboxes,
         )
         self._choice = PluginChoice.model_validate(request["verifier"])
         made = self._hub.make("verifier", self._choice, context)

@@ -50,6 +50,11 @@ def selections(config: RunConfig) -> list[Selection]:
         Selection("reward", config.reward, "reward", python)
         for python in dict.fromkeys(environment.python for environment in config.environments)
     ]
+    if config.hosting.sandbox is not None:
+        found += [
+            Selection("sandbox", config.hosting.sandbox, "hosting.sandbox", python)
+            for python in dict.fromkeys(environment.python for environment in config.environments)
+        ]
     if config.length_budget is not None:
         found.append(Selection("length_budget", config.length_budget, "length_budget"))
     for place, filters in (("offline", config.filters.offline), ("online", config.filters.online)):

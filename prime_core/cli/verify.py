@@ -149,7 +149,7 @@ def _one_as_text(verdict: CaseVerdict, told: Mapping[str, Any]) -> str:
     seconds = "" if verdict.cpu_seconds is None else f", {verdict.cpu_seconds:.4f} s of CPU"
     lines = [f"{value} ({verdict.score.status}{seconds})"]
     # As JSON, so that lone surrogates and control characters of a completion print.
-    lines += [f"  {name}: {json.dumps(found)}" for name, found in told.items()]
+    lines += [f"  {key}: {json.dumps(told[key])}" for key in told if key not in ("value", "status")]
     if verdict.opinion is not None:
         lines.append(f"  second opinion: {_opinion(verdict)}")
     return "\n".join(lines)
@@ -194,14 +194,16 @@ def _print_cases(verdicts: Sequence[CaseVerdict], as_json: bool) -> None:
 def _print_opinions(asked: Sequence[CaseVerdict]) -> None:
     other = [verdict for verdict in asked if verdict.disagrees]
     click.echo(f"second opinion: {len(asked)} asked, {len(other)} disagree")
+    for verdict in other:
+        rule = verdict.score.evidence.get("rule")
+        ours = f"{verdict.score.value:g} here{f' ({rule})' if rule else ''}"
+        click.echo(f"  {verdict.row.id}: {ours}, {_opinion(verdict)} there")
+    failed: dict[str, list[str]] = {}
     for verdict in asked:
-        if verdict.disagrees or (verdict.opinion is not None and verdict.opinion.failure):
-            ours = "no value" if verdict.score.value is None else f"{verdict.score.value:g}"
-            rule = verdict.score.evidence.get("rule")
-            click.echo(
-                f"  {verdict.row.id}: {ours} here{f' ({rule})' if rule else ''}, "
-                f"{_opinion(verdict)} there"
-            )
+        if verdict.opinion is not None and verdict.opinion.failure:
+            failed.setdefault(verdict.opinion.failure, []).append(verdict.row.id)
+    for failure, ids in failed.items():
+        click.echo(f"  no opinion on {', '.join(ids[:5])}{' ...' if ids[5:] else ''}: {failure}")
 
 
 def _opinion(verdict: CaseVerdict) -> str:

@@ -84,6 +84,14 @@ class MathVerifier:
         """Whether a gold parses to one type and equals itself."""
         return check_gold(gold)
 
+    def second_opinion(self, task: Task, completion: Completion) -> float | None:
+        """What math-verify says; None where it can't read the gold."""
+        from prime_verifier_math.second_opinion import math_verify_says
+
+        if task.gold is None:
+            return None
+        return math_verify_says(gold_text(task.gold), completion.text)
+
     def from_case(self, row: Mapping[str, Any]) -> tuple[Task, Completion]:
         """A task and a completion of a case row: completion, gold; optionally id, kind, expected."""
         gold, text = row.get("gold"), row.get("completion")

@@ -36,7 +36,8 @@ def train(
     from prime_core.run.configuration import load_run_config
     from prime_core.run.supervisor import supervise
 
-    loaded = load_run_config(config, overrides)
+    # a prepared run holds its model: what it was made from may be gone
+    loaded = load_run_config(config, overrides, check_files=not resume)
     summary = supervise(loaded, resume=resume)
     if as_json:
         import json

@@ -49,14 +49,14 @@ def claim(loaded: LoadedConfig, *, resume: bool) -> LoadedConfig:
     from prime_core.config.load import load
     from prime_core.config.resolved import write_resolved
 
+    absolute = loaded.absolute()
     run_dir = loaded.config.run.dir.resolve()
     preparation.check_directory(run_dir, resume=resume)
     run_id = loaded.config.run.id or preparation.new_run_id()
     if resume:
         old = load(run_dir / RUN, check_files=False).config
-        preparation.check_same_run(old, loaded.config)
+        preparation.check_same_run(old, absolute.config)
         run_id = old.run.id or run_id
-    absolute = loaded.absolute()
     run = absolute.config.run.model_copy(update={"dir": run_dir, "id": run_id})
     claimed = replace(absolute, config=absolute.config.model_copy(update={"run": run}))
     run_dir.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,57 @@
+"""Claiming a run directory: what a resumed run may and may not change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from prime_core.api.errors import RunError
+from prime_core.config.load import LoadedConfig, load
+from prime_core.run.supervisor import claim
+
+CONFIG = """\
+[run]
+dir = "runs/one"
+
+[model]
+path = "model"
+
+[[environments]]
+use = "arithmetic"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "config.toml").write_text(CONFIG)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def loaded(*overrides: str) -> LoadedConfig:
+    return load(Path("config.toml"), overrides, check_files=False)
+
+
+def test_a_run_with_relative_paths_resumes(folder: Path) -> None:
+    first = claim(loaded(), resume=False)
+    again = claim(loaded(), resume=True)
+    assert first.config == again.config
+    assert again.config.model.path == str(folder / "model")
+    assert again.config.run.dir == folder / "runs" / "one"
+
+
+def test_the_run_id_is_drawn_once(folder: Path) -> None:
+    first = claim(loaded(), resume=False).config.run.id
+    assert first
+    assert claim(loaded(), resume=True).config.run.id == first
+    with pytest.raises(RunError, match=r"differs from the run's own in run\.id"):
+        claim(loaded('run.id="other"'), resume=True)
+
+
+def test_a_resumed_run_may_be_longer_but_not_another_one(folder: Path) -> None:
+    claim(loaded(), resume=False)
+    longer = claim(loaded("trainer.steps=200", "engine.workers=2"), resume=True)
+    assert longer.config.trainer.steps == 200
+    with pytest.raises(RunError, match=r"model\.path, trainer\.lr"):
+        claim(loaded('model.path="other"', "trainer.lr=0.5"), resume=True)

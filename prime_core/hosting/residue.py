@@ -13,6 +13,8 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from prime_core.hosting.keeper import descendants
@@ -36,7 +38,7 @@ THREAD_GRACE_S = 0.02  # a thread that is ending gets this long
 
 
 class Baseline:
-    """The process state after the environment was made, and how to get back to it."""
+    """The process state after the environment was made, and how to get back to it.
 
     Args:
         kept: gives the ids of processes that are meant to stay: a sandbox's warmed jails.

@@ -1,0 +1,283 @@
+"""The experiments of a check, each done once: imports observed, tasks listed, hosts opened.
+
+Rules reach it through their subject. Invariant: everything of the distribution that runs, runs in a
+jailed child of the launcher; two rules that need the same experiment share it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from prime_core.api import FormatError, HostError
+from prime_core.check import synthetic
+from prime_core.check.bench import Bench, EnvironmentScorer, VerifierScorer
+from prime_core.check.distribution import Distribution
+from prime_core.check.launching import Launcher
+from prime_core.check.measures import Listing, Observation, TaskView, read_listing, read_result
+from prime_core.check.subject import Blocked, Subject
+from prime_core.config.sections import EnvironmentChoice, HostingSection, PluginChoice
+from prime_core.hosting.pool import HostPool
+from prime_core.hosting.verifier_pool import VerifierPool
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a check looks at, and for how long.
+
+    Attributes:
+        tasks: tasks that policies are scored on, at most.
+        sample: tasks whose gold, wrong and written completions are scored, at most.
+        listed: tasks that are listed and hashed, at most.
+        item_s: seconds that one completion may take.
+        start_s: seconds until an environment is open.
+        memory_mb: address space of a host, MiB.
+    """
+
+    tasks: int = 200
+    sample: int = 64
+    listed: int = 20_000
+    wrong_seeds: int = 4
+    item_s: float = 10.0
+    start_s: float = 90.0
+    memory_mb: int = 2048
+
+
+class Lab:
+    """Runs a distribution's code, in jails.
+
+    Args:
+        names_taken: entries for `block`, so that another distribution's plugins of the same names
+            don't stand in the way.
+    """
+
+    def __init__(
+        self,
+        distribution: Distribution,
+        scratch: Path,
+        launcher: Launcher,
+        limits: Limits,
+        names_taken: tuple[str, ...] = (),
+    ) -> None:
+        self.distribution = distribution
+        self.limits = limits
+        self.launcher = launcher
+        self._scratch = scratch
+        self._block = names_taken
+        self._known: dict[object, asyncio.Task[Any]] = {}
+        self._open = AsyncExitStack()
+        self._files = 0
+
+    async def close(self) -> None:
+        """End every process."""
+        for task in self._known.values():
+            task.cancel()
+        await asyncio.gather(*self._known.values(), return_exceptions=True)
+        await self._open.aclose()
+
+    async def _once(self, key: object, make: Callable[[], Awaitable[T]]) -> T:
+        if key not in self._known:
+
+            async def run() -> T:
+                return await make()
+
+            self._known[key] = asyncio.create_task(run())
+        # Shielded: a rule that runs out of time must not take the experiment from the others.
+        found: T = await asyncio.shield(self._known[key])
+        return found
+
+    async def child(
+        self, module: str, request: Mapping[str, Any], limit_s: float,
+        variables: Mapping[str, str] | None = None,
+    ) -> tuple[Path, Path, str]:  # fmt: skip
+        """Run a module of ours in a jail; (its result, a second file, how it ended badly)."""
+        self._files += 1
+        stem = self._scratch / f"{module}-{self._files}"
+        asked, result, second = (
+            stem.with_suffix(each) for each in (".ask.json", ".json", ".jsonl")
+        )
+        asked.write_text(json.dumps(request), encoding="utf-8")
+        arguments = ["-P", "-m", f"prime_core.check.{module}", *map(str, (asked, result, second))]
+        ended = await self.launcher.run(arguments, limit_s, variables)
+        good = ended.code == 0 and not ended.timed_out
+        return result, second, "" if good else ended.how
+
+    # --- experiments ------------------------------------------------------------------------------
+
+    def _runnable(self) -> None:
+        found = self.distribution
+        if found.site is None:
+            raise Blocked(f"there is no wheel: {found.build_error}")
+        if found.foreign_modules:
+            raise Blocked(f"its wheel holds {found.foreign_modules[0]}, which isn't its module")
+
+    async def observation(self) -> Observation:
+        """What importing and registering does; see `Observation`.
+
+        Raises:
+            Blocked: there is nothing that could be imported.
+        """
+        self._runnable()
+        return await self._once("observation", self._observe)
+
+    async def _observe(self) -> Observation:
+        checks = self.distribution.checks
+        request = {
+            "modules": self.distribution.modules,
+            "block": self._block,
+            "plugins": [
+                {
+                    "kind": entry.kind,
+                    "name": entry.name,
+                    "label": entry.label,
+                    "with": [case.params for case in checks.for_plugin(entry.label)],
+                }
+                for entry in self.distribution.entries
+            ],
+        }
+        result, _, ended = await self.child("observe", request, self.limits.start_s)
+        try:
+            found = read_result(result)
+        except FormatError as error:
+            return Observation(ended=ended or error.what, at="being started")
+        return Observation(ended, str(found["at"]), found["modules"], found["plugins"])
+
+    async def listing(
+        self,
+        subject: Subject,
+        *,
+        variables: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> Listing:
+        """The tasks of an environment (or the made ones of a verifier); see `Listing`.
+
+        Args:
+            variables: environment variables that differ from a host's.
+            params: parameters on top of the subject's own.
+
+        Raises:
+            Blocked: there is nothing to run.
+        """
+        self._runnable()
+        if subject.kind == "verifier":
+            assert subject.case is not None
+            return synthetic.listing(subject.case)
+        key = ("listing", subject.key(), _frozen(variables), _frozen(params))
+        return await self._once(key, lambda: self._list(subject, variables, params))
+
+    async def _list(
+        self,
+        subject: Subject,
+        variables: Mapping[str, str] | None,
+        params: Mapping[str, Any] | None,
+    ) -> Listing:
+        request = {
+            "environment": self._choice(subject, params).model_dump(mode="json", by_alias=True),
+            "block": self._block,
+            "cache_dir": str(self._scratch / "home" / ".cache" / "prime-core"),
+            "cap": self.limits.listed,
+            "sample": self.limits.sample,
+            "wrong_seeds": self.limits.wrong_seeds,
+            "again": not variables and not params,
+        }
+        result, tasks, ended = await self.child("listing", request, self.limits.start_s, variables)
+        try:
+            return read_listing(result, tasks)
+        except (FormatError, OSError) as error:
+            return Listing("being made", ended or str(error))
+
+    async def ready(self, subject: Subject) -> Listing:
+        """The listing, where it could be made.
+
+        Raises:
+            Blocked: the environment can't be made or listed, which rule I11 reports.
+        """
+        found = await self.listing(subject)
+        if found.error or found.info is None or not found.count:
+            raise Blocked(f"it has no tasks to look at: {found.error or 'the list is empty'}")
+        return found
+
+    async def sample(self, subject: Subject) -> tuple[Listing, list[TaskView], Bench]:
+        """The listing, the sampled tasks that answered, and a bench to score on.
+
+        Raises:
+            Blocked: one of them isn't there.
+        """
+        listing = await self.ready(subject)
+        views = [view for view in listing.sample if not view.error]
+        if not views:
+            raise Blocked(f"no task could be rendered: {listing.sample[0].error}")
+        return listing, views, await self.bench(subject)
+
+    async def bench(self, subject: Subject, variables: Mapping[str, str] | None = None) -> Bench:
+        """Hosts to score on.
+
+        Raises:
+            Blocked: no host can be started.
+        """
+        self._runnable()
+        key = ("bench", subject.key(), _frozen(variables))
+        try:
+            return await self._once(key, lambda: self._open_bench(subject, variables))
+        except HostError as error:
+            raise Blocked(f"no host can be started: {error.what.splitlines()[0]}") from error
+
+    async def _open_bench(self, subject: Subject, variables: Mapping[str, str] | None) -> Bench:
+        python = self.launcher.interpreter(variables)
+        hosting = HostingSection(
+            time_limit_s=self.limits.item_s,
+            start_limit_s=self.limits.start_s,
+            memory_mb=self.limits.memory_mb,
+            batch=16,
+        )
+        logs = self._scratch / "logs"
+        cache = self._scratch / "home" / ".cache" / "prime-core"
+        made: EnvironmentScorer | VerifierScorer
+        if subject.kind == "verifier":
+            assert subject.entry is not None
+            assert subject.case is not None
+            choice = PluginChoice.model_validate(
+                {"use": subject.entry.name, "with": subject.case.params}
+            )
+            verifiers = await VerifierPool.open(
+                choice, hosting, cache_dir=cache, python=python, log_dir=logs
+            )
+            made = VerifierScorer(verifiers, synthetic.tasks(subject.case))
+        else:
+            environment = self._choice(subject, None).model_copy(update={"python": python})
+            made = EnvironmentScorer(
+                await HostPool.open(
+                    environment, None, hosting,
+                    cache_dir=cache, run_dir=None, block=self._block, log_dir=logs,
+                )
+            )  # fmt: skip
+        bench = Bench(made)
+        self._open.push_async_callback(bench.close)
+        return bench
+
+    def _choice(self, subject: Subject, params: Mapping[str, Any] | None) -> EnvironmentChoice:
+        assert subject.entry is not None
+        assert subject.case is not None
+        values: dict[str, Any] = {
+            "use": subject.entry.name,
+            "with": {**subject.case.params, **(params or {})},
+        }
+        if subject.case.verifier is not None:
+            values["verifier"] = subject.case.verifier.model_dump(mode="json", by_alias=True)
+        return EnvironmentChoice.model_validate(values)
+
+    @property
+    def block(self) -> tuple[str, ...]:
+        """Plugins of other distributions that stand aside."""
+        return self._block
+
+
+def _frozen(values: Mapping[str, Any] | None) -> str:
+    return json.dumps(dict(values or {}), sort_keys=True)

@@ -1,0 +1,56 @@
+"""P01: the pyproject says what the distribution is."""
+
+from __future__ import annotations
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from prime_core.check.rule import Finding, Result, Rule, failed
+from prime_core.check.subject import Subject
+
+WANTED = ("name", "version", "description", "requires-python")
+
+
+def examine(subject: Subject) -> Result:
+    """Read [project], or the metadata of a wheel."""
+    found = subject.distribution
+    if found.pyproject_error:
+        return failed(Finding(f"pyproject.toml can't be read: {found.pyproject_error}",
+                              path="pyproject.toml", line=1))  # fmt: skip
+    if found.source is not None:
+        dynamic = found.project.get("dynamic", [])
+        values = {key: found.project.get(key) or (key in dynamic) for key in WANTED}
+    else:
+        fields = {"name": "Name", "version": "Version", "description": "Summary",
+                  "requires-python": "Requires-Python"}  # fmt: skip
+        values = {key: found.metadata[field] for key, field in fields.items()}
+    path = "pyproject.toml" if found.source else ""
+    findings = [
+        Finding(f"{key} is missing", path=path, line=1)
+        for key, value in values.items()
+        if not value
+    ]
+    try:
+        Version(str(found.version or "0"))
+    except InvalidVersion:
+        findings.append(Finding(f"version {found.version!r} isn't one", path=path, line=1))
+    try:
+        SpecifierSet(str(values["requires-python"] or "") if found.source else "")
+    except InvalidSpecifier:
+        findings.append(Finding("requires-python isn't a specifier", path=path, line=1))
+    return failed(*findings)
+
+
+RULE = Rule(
+    id="P01",
+    name="metadata",
+    title="The metadata says name, version, description and the Python versions",
+    level="bronze",
+    cost="static",
+    why="An index, a lock file and a bug report name a distribution by these, or not at all.",
+    fix="fill in [project] of pyproject.toml",
+    bad='[project]\nname = "prime-env-words"\nversion = "0.1.0"',
+    good='[project]\nname = "prime-env-words"\nversion = "0.1.0"\n'
+    'description = "Spell words backwards"\nrequires-python = ">=3.11"',
+    examine=examine,
+)

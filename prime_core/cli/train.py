@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -43,3 +45,31 @@ def train(
         import json
 
         click.echo(json.dumps(summary))
+    else:
+        click.echo(closing(summary))
+
+
+def closing(summary: Mapping[str, Any]) -> str:
+    """What a finished run says last: what came out, where it lies, and what to ask next."""
+    rows = [
+        (f"version {version}", _accuracy(found))
+        for version, found in summary["evaluations"].items()
+    ]
+    fates = ", ".join(f"{name} {count}" for name, count in sorted(summary["outcomes"].items()))
+    restarts = f", {summary['restarts']} restarts" if summary["restarts"] else ""
+    run = summary["run"]
+    rows += [
+        ("steps", f"{summary['steps']}; this command took {summary['seconds']:.0f} s{restarts}"),
+        ("rollouts", f"{sum(summary['outcomes'].values())}: {fates}"),
+        ("run", run),
+        ("trace", f"{summary['trace']}  (open it in Perfetto)"),
+        ("next", f"prime-core report {run}"),
+        ("", f"prime-core outcomes {run}"),
+    ]
+    return "\n".join(f"{name:<12}{value}" for name, value in rows)
+
+
+def _accuracy(found: Mapping[str, Any]) -> str:
+    kinds = ((kind, found.get(kind)) for kind in ("sampled", "greedy"))
+    scores = [f"{value:.3f} {kind}" for kind, value in kinds if value is not None]
+    return f"{', '.join(scores)}  (mean score of {found['tasks']} held-out tasks)"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from integration_support import prime_core, train, write_config
 
+from prime_core.cli.train import closing
 from prime_core.store.metrics import read_metrics
 from prime_core.store.trace import read_trace
 
@@ -81,6 +82,18 @@ def test_report_prints_the_papers_table(finished: tuple[Path, Any]) -> None:
     for word in ("broadcast", "batch ready", "validation", "step", "inference / training", "idle"):
         assert word in told
     assert (folder / "plots" / "run.png").stat().st_size > 10_000
+
+
+def test_a_finished_run_says_what_came_out_and_what_to_ask_next(
+    finished: tuple[Path, Any],
+) -> None:
+    folder, summary = finished
+    told = prime_core("train", folder / "config.toml", "--resume").stdout
+    assert f"rollouts    {sum(summary['outcomes'].values())}: " in told
+    assert f"prime-core report {folder / 'run'}" in told
+    evaluation = {"sampled": 0.25, "greedy": None, "tasks": 8}
+    line = closing({**summary, "evaluations": {"6": evaluation}}).splitlines()[0]
+    assert line == "version 6   0.250 sampled  (mean score of 8 held-out tasks)"
 
 
 def test_a_used_directory_is_refused_and_a_finished_run_resumes_to_nothing(

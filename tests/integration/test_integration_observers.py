@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hosting_support import write_distribution
-from integration_support import prime_core, steps_of, submitted, train, write_config
+from integration_support import ROOT, prime_core, steps_of, submitted, train, write_config
+from test_integration_documents import play
 from tokenizers import Tokenizer
 
 from prime_core.store.metrics import read_metrics
@@ -111,24 +115,32 @@ def test_samples_say_what_the_submissions_hold(observed: tuple[Path, Any]) -> No
 
 def test_the_readme_of_samples_reads_them(observed: tuple[Path, Any]) -> None:
     """The block of the README, run word for word where a run lies in runs/run."""
-    import os
-    import re
-    import subprocess
-    import sys
-
     folder, _ = observed
-    readme = Path(__file__).resolve().parents[2] / "plugins/observers/README.md"
+    readme = ROOT / "plugins/observers/README.md"
     code = re.findall(r"^```python\n(import json.*?)^```$", readme.read_text(), re.M | re.S)[0]
     (folder / "runs").mkdir(exist_ok=True)
     (folder / "runs" / "run").symlink_to(folder / "run")
     code = code.replace("000003", "000000")
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, env={**os.environ}
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     groups = (folder / "run/samples/000000.jsonl").read_text().count("\n")
     assert len(done.stdout.splitlines()) == groups
     assert "task" in done.stdout
+
+
+def test_the_commands_of_the_how_to_watch_a_run(observed: tuple[Path, Any]) -> None:
+    """Its blocks marked `run`, word for word, on a run in runs/watched."""
+    folder, _ = observed
+    place = folder / "watching"
+    (place / "runs").mkdir(parents=True)
+    (place / "runs" / "watched").symlink_to(folder / "run")
+    printed = play(ROOT / "docs/how-to/watch-a-run.md", place)
+    assert "the balance holds" in printed
+    assert "submission accepted" in printed
+    assert "inference / training" in printed
+    assert "1 reward/mean" in printed
+    assert "1-worker-0-0-0" in printed
+    assert (place / "runs/plots/run.png").is_file()
 
 
 def test_a_misspelt_observer_is_refused_with_the_nearest_name(

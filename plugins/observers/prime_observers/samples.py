@@ -44,7 +44,8 @@ def as_line(group: RewardedGroup) -> bytes:
         "length_budget": scored.length_budget,
         "rollouts": rollouts,
     }
-    return json.dumps(told, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+    # ASCII: a model may say control characters and half surrogates, and somebody will `cat` this
+    return json.dumps(told).encode("ascii") + b"\n"
 
 
 def _message(message: Message) -> dict[str, str]:

@@ -74,11 +74,12 @@ def test_a_line_says_everything_about_a_group() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ["a\nb\u2028c", "\ud800", "日本"])
-def test_any_text_stays_one_line(text: str) -> None:
+@pytest.mark.parametrize("text", ["a\nb\u2028c", "\ud800", "日本", "\x1b[2J\x9b2J"])
+def test_any_text_stays_one_printable_line(text: str) -> None:
     line = as_line(group(text=text))
-    assert line.count(b"\n") == 1
-    assert json.loads(line)["group"] == "3-worker-0-0-0"
+    assert line.endswith(b"\n")
+    assert all(32 <= byte < 127 for byte in line[:-1])
+    assert json.loads(line)["rollouts"][0]["completion"] == text
 
 
 def test_the_hooks_write_below_the_run_directory_when_a_group_finishes(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ refused as unknown; nothing here imports anything heavier than pydantic.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -192,7 +193,7 @@ class LossSection(PluginChoice):
     entropy_coef: float = Field(default=0.0, ge=0, description="weight of the entropy bonus")
     kl_coef: float = Field(default=0.0, ge=0, description="weight of the KL term to version 0")
     importance_sampling_cap: float = Field(
-        0.0,
+        default=0.0,
         ge=0,
         description="weigh tokens by min(cap, probability now / when sampled); 0: off (paper)",
     )
@@ -324,6 +325,33 @@ class PluginsSection(Section):
         description="plugins kept out: KIND.NAME, KIND.NAME@DISTRIBUTION or a distribution",
     )
     observers: list[str] = Field(default_factory=list, description="observer plugins to load")
+    publishers: list[str] = Field(
+        default_factory=list,
+        description="addresses that must have published every plugin; empty: no demand",
+    )
+    min_level: Literal["none", "bronze", "silver", "gold"] = Field(
+        default="none",
+        validate_default=True,
+        description="level of `prime-core check` that every plugin was published at",
+    )
+
+    @field_validator("publishers")
+    @classmethod
+    def _publishers_are_addresses(cls, value: list[str]) -> list[str]:
+        for each in value:
+            if not re.fullmatch(r"0x[0-9a-fA-F]{40}", each):
+                raise Refusal(f"{each!r} is no address", "write 0x and 40 hexadecimal digits")
+        return [each.lower() for each in value]
+
+    @field_validator("min_level")
+    @classmethod
+    def _somebody_vouches_for_the_level(cls, value: str, info: ValidationInfo) -> str:
+        if value != "none" and not info.data.get("publishers", [""]):
+            raise Refusal(
+                f"min_level {value!r} is anybody's word without publishers",
+                'name whose word counts: publishers = ["0x..."]',
+            )
+        return value
 
 
 class RunConfig(Section):

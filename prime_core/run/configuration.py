@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from prime_core.api.errors import PluginError
+from prime_core.api.errors import PluginError, RunError
 from prime_core.config.document import Document, read
 from prime_core.config.load import LoadedConfig, validate
 from prime_core.config.locate import KeyPath
@@ -21,6 +21,7 @@ from prime_core.hub import Hub
 from prime_core.hub.kinds import HOSTED_KINDS, OBSERVER
 from prime_core.hub.selection import Selection, selections
 from prime_core.run.hosted_params import check_hosted
+from prime_core.run.publications import unpublished
 
 
 def load_run_config(
@@ -72,7 +73,8 @@ def check_plugins(
                 hosted.append((path, selection))
         else:
             reports.append(report(hub, path, selection))
-    return [*reports, *check_hosted(hosted, block, check_files=check_files)]
+    published = [_unpublished(*each) for each in unpublished(hub, config)]
+    return [*reports, *check_hosted(hosted, block, check_files=check_files), *published]
 
 
 def report(hub: Hub, path: KeyPath, selection: Selection) -> PluginReport:
@@ -92,6 +94,14 @@ def _unusable(path: KeyPath, error: PluginError) -> PluginReport:
     key: KeyPath = () if isinstance(path[-1], int) and path[0] == "plugins" else ("use",)
     fix = error.fix or "run `prime-core plugins doctor`"
     return PluginReport(path, (Fault(key, what, fix),), False)
+
+
+def _unpublished(where: str, error: PluginError | RunError) -> PluginReport:
+    path = _key_path(where)
+    if isinstance(error, PluginError):
+        return _unusable(path, error)
+    fault = Fault(("python",), error.what, error.fix or "check the interpreter")
+    return PluginReport(path, (fault,), False)
 
 
 def _key_path(where: str) -> KeyPath:

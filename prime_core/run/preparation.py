@@ -27,6 +27,7 @@ from prime_core.store.layout import KEYS, LOCK, MODEL, RUN, tasks_path
 
 if TYPE_CHECKING:
     from prime_core.config.sections import EnvironmentChoice, RunConfig
+    from prime_core.hosting.description import HostedPlugin
     from prime_core.hosting.pool import HostPool
     from prime_core.hub import Hub, RunContext
     from prime_core.store.records import TaskList
@@ -160,8 +161,8 @@ def apply_filters(
 
 async def list_tasks(
     config: RunConfig, environment: EnvironmentChoice, hub: Hub, context: RunContext
-) -> tuple[TaskList, dict[str, str]]:
-    """The environment's filtered task list, and the distributions of its interpreter.
+) -> tuple[TaskList, dict[str, str], Sequence[HostedPlugin]]:
+    """The environment's filtered task list, the distributions of its interpreter, its plugins.
 
     Raises:
         RunError: nothing is left.
@@ -204,7 +205,7 @@ async def list_tasks(
         [task_id for _, task_id in kept],
         described.info.score_range,
     )
-    return listed, dict(described.distributions)
+    return listed, dict(described.distributions), described.plugins
 
 
 async def _all_tasks(pool: HostPool, count: int) -> Any:
@@ -243,6 +244,7 @@ def prepare(config: RunConfig) -> None:
     from prime_core.engines import open_engine
     from prime_core.hub import Hub, RunContext
     from prime_core.hub.selection import selections
+    from prime_core.run.publications import hosted, locked
     from prime_core.signing import Signer
     from prime_core.store.objects import open_store
     from prime_core.store.records import Lock, LockedPlugin
@@ -255,9 +257,10 @@ def prepare(config: RunConfig) -> None:
     if not key.exists():
         Signer.create(key)
     digest = place_model(config, context.cache_dir)
-    lists, distributions = {}, {}
+    lists, distributions, of_hosts = {}, {}, []
     for environment in config.environments:
-        found, members = asyncio.run(list_tasks(config, environment, hub, context))
+        found, members, made = asyncio.run(list_tasks(config, environment, hub, context))
+        of_hosts += hosted(made, environment.python)
         lists[environment.label], distributions[environment.label] = found, members
         if not store.exists(tasks_path(environment.label)):
             store.put(tasks_path(environment.label), found.to_json())
@@ -278,6 +281,7 @@ def prepare(config: RunConfig) -> None:
         seeds={"run": config.run.seed},
         model_digest=digest,
         config_digest=config_digest(config),
+        publications=locked(hub, config, of_hosts),
     )
     engine.close()
     store.put(LOCK, lock.to_json())

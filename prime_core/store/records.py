@@ -289,6 +289,25 @@ class LockedPlugin:
 
 
 @dataclass(frozen=True, config=_STRICT)
+class LockedPublication:
+    """What a publisher signed of a distribution that the run uses.
+
+    Attributes:
+        wheel: SHA-256 (hex) of the wheel that it was installed from.
+        record: SHA-256 (hex) of the signed record.
+        publisher: the address that signed it.
+        level: level of `prime-core check` that it was published at.
+    """
+
+    distribution: Name
+    version: Name
+    wheel: Hex32
+    record: Hex32
+    publisher: Name
+    level: Name
+
+
+@dataclass(frozen=True, config=_STRICT)
 class Lock(Record):
     """What a run was started with; a resumed run must find the same.
 
@@ -300,6 +319,7 @@ class Lock(Record):
         seeds: named seeds, e.g. {"run": 0}.
         model_digest: SHA-256 (hex) of version 0's weights.
         config_digest: SHA-256 (hex) of the resolved config.
+        publications: what publishers signed of the plugins' distributions, where they did.
     """
 
     run_id: Name
@@ -310,6 +330,7 @@ class Lock(Record):
     seeds: dict[str, Annotated[int, Field(ge=0)]]
     model_digest: Hex32
     config_digest: Hex32
+    publications: tuple[LockedPublication, ...] = ()
 
     @property
     def digest(self) -> str:

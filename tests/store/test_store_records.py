@@ -50,10 +50,13 @@ def test_a_record_reads_back_and_encodes_to_the_same_bytes(record: Record) -> No
     assert again.to_json() == data
 
 
+OPTIONAL = {"publications"}  # locks of runs without published plugins needn't have it
+
+
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
 def test_missing_and_unknown_fields_are_refused(record: Record) -> None:
     payload = json.loads(record.to_json())
-    for key in payload:
+    for key in payload.keys() - OPTIONAL:
         short = {name: value for name, value in payload.items() if name != key}
         with pytest.raises(FormatError, match=key):
             type(record).from_json(json.dumps(short).encode())

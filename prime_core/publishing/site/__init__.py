@@ -1,0 +1,1 @@
+"""The catalogue website: static pages for people, derived from the records like all pages."""

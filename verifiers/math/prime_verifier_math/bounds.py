@@ -13,7 +13,8 @@ MAX_DIGITS = 1_000  # of one literal
 MAX_ITEMS = 200  # of one list, tuple, set; entries of one matrix row or column
 MAX_BITS = 20_000  # of one exact power, factorial or binomial
 MAX_EXPONENT = 5_000  # of a decimal literal such as 1e23
-MAX_STEPS = 40_000  # term operations of one comparison, a few microseconds each
+MAX_STEPS = 60_000  # term operations of one comparison, a few microseconds each
+EXACT_STEPS = 15_000  # of these for one exact reading; numeric points come after
 
 
 class Unreadable(Exception):

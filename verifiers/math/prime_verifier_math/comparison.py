@@ -129,8 +129,8 @@ def _listing(gold: Listing, answer: Answer, steps: Steps) -> Verdict:
     if gold.dots or answer.dots:
         return _sequence(gold, answer, steps)
     first, second = _flat(gold), _flat(answer)
-    if "set" in (gold.kind, answer.kind) or "pm" in (gold.kind, answer.kind):
-        first, second = _distinct(first, steps), _distinct(second, steps)
+    if {"set", "pm"} & {gold.kind, answer.kind}:
+        return _same_members(first, second, steps), "set"
     if len(first) != len(second):
         return False, "lists of different lengths"
     return _matched(first, second, steps), "unordered list"
@@ -149,18 +149,24 @@ def _flat(listing: Listing) -> list[Answer]:
     return items
 
 
-def _distinct(items: list[Answer], steps: Steps) -> list[Answer]:
-    kept: list[Answer] = []
-    for item in items:
-        if not any(item == other or same_answer(other, item, steps)[0] for other in kept):
-            kept.append(item)
-    return kept
+def _same_members(first: list[Answer], second: list[Answer], steps: Steps) -> bool:
+    """Whether every member of each is a member of the other; written twice counts once."""
+    first, second = list(dict.fromkeys(first)), list(dict.fromkeys(second))
+    return all(any(same_answer(one, two, steps)[0] for two in second) for one in first) and all(
+        any(same_answer(one, two, steps)[0] for one in first) for two in second
+    )
 
 
 def _matched(first: list[Answer], second: list[Answer], steps: Steps) -> bool:
     """Whether each item has its own partner. Equality is an equivalence, so greedy is enough."""
-    left = list(second)
+    left, rest = list(second), []
     for item in first:
+        # identical writings first: they cost nothing
+        if item in left:
+            left.remove(item)
+        else:
+            rest.append(item)
+    for item in rest:
         for index, other in enumerate(left):
             steps.spend()
             if same_answer(item, other, steps)[0]:

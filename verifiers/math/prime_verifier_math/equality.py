@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from prime_verifier_math import tree
-from prime_verifier_math.bounds import OverBound, Steps, Undefined
+from prime_verifier_math.bounds import EXACT_STEPS, OverBound, Steps, Undefined
 from prime_verifier_math.exact import difference, reduce_node
 from prime_verifier_math.tree import Node, Num
 
@@ -20,15 +20,24 @@ def same_value(a: Node, b: Node, steps: Steps) -> tuple[bool, str]:
     if tree.has_infinity(a) or tree.has_infinity(b):
         return _same_infinity(a, b, steps), "infinity"
     try:
-        verdict = difference(reduce_node(a, steps), reduce_node(b, steps), steps)
+        verdict = _exactly(a, b, steps)
         if verdict != "open":
             return verdict == "equal", "exact"
-    except OverBound:
-        # the exact reading is too long for one of them; a value at points may still exist
-        steps = Steps()
     except Undefined:
         return False, "undefined"
     return _same_at_points(a, b, steps)
+
+
+def _exactly(a: Node, b: Node, steps: Steps) -> str:
+    """The exact verdict, or "open" where the exact reading is too long."""
+    budget = Steps(min(EXACT_STEPS, steps.left))
+    before = budget.left
+    try:
+        verdict = difference(reduce_node(a, budget), reduce_node(b, budget), budget)
+    except OverBound:
+        verdict = "open"
+    steps.spend(before - max(budget.left, 0))
+    return verdict
 
 
 def _same_infinity(a: Node, b: Node, steps: Steps) -> bool:
@@ -48,6 +57,7 @@ def _same_at_points(a: Node, b: Node, steps: Steps) -> tuple[bool, str]:
     try:
         verdict = agree(a, b, steps)
     except OverBound:
+        steps.spend(0)  # an empty budget ends the whole comparison
         return False, "bound"
     if verdict is not None:
         return verdict, "numeric"

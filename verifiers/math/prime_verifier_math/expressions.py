@@ -18,6 +18,7 @@ from prime_verifier_math.vocabulary import FUNCTIONS, GREEK, RESTATED
 
 END = Token("end", "")
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
+MAX_POSTFIX = 6  # factorials, exponents and signs behind one factor
 _NAMED_FUNCTIONS = "fghFGH"
 _DEGREE = tree.divide(tree.PI, tree.integer(180))
 
@@ -73,9 +74,6 @@ class Reader:
 
     def sum(self) -> Node:
         """Terms joined by + - and the two plus-minus signs."""
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise OverBound("nested too deeply")
         terms = [self._signed_product()]
         while True:
             token = self.peek()
@@ -87,9 +85,7 @@ class Reader:
                 self.take()
                 terms.append(Call(token.text, (self._signed_product(),)))
             else:
-                break
-        self._depth -= 1
-        return tree.add(*terms)
+                return tree.add(*terms)
 
     def _signed_product(self) -> Node:
         """A product behind its signs."""
@@ -145,7 +141,7 @@ class Reader:
     def _power(self) -> Node:
         """A primary with its factorials, degrees and exponent."""
         node = self._primary()
-        while True:
+        for _ in range(MAX_POSTFIX):
             token = self.peek()
             if token.is_op("!"):
                 self.take()
@@ -161,6 +157,7 @@ class Reader:
                 node = self._raise(node)
             else:
                 return node
+        raise OverBound("too many signs behind a factor")
 
     def _raise(self, base: Node) -> Node:
         """The exponent behind ^: a circle is a degree, primes are refused."""
@@ -199,6 +196,14 @@ class Reader:
         return node
 
     def _primary(self) -> Node:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise OverBound("nested too deeply")
+        node = self._unguarded_primary()
+        self._depth -= 1
+        return node
+
+    def _unguarded_primary(self) -> Node:
         token = self.take()
         if token.kind == "num":
             return self._number(token)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from prime_verifier_math.boxes import Box, find_boxes
 from prime_verifier_math.params import MathParams
-from prime_verifier_math.statements import Statement, last_statement, spoken_statements
+from prime_verifier_math.statements import Statement, last_statement, spoken_statement
 
 MAX_TAIL = 60_000  # characters at the end of a completion that are searched for statements
 _CLOSE = re.compile(r"</(?:think|thinking|thought|thoughts|reasoning)\s*>", re.IGNORECASE)
@@ -157,8 +157,8 @@ def _rival(behind: str) -> str:
     )  # fmt: skip
     if offered and any(char.isdigit() for char in offered[1]):
         return offered[1].rstrip(".")
-    stated = list(spoken_statements(behind[-MAX_TAIL:]))
-    return stated[-1].value if stated else ""
+    stated = spoken_statement(behind[-MAX_TAIL:])
+    return stated.value if stated is not None else ""
 
 
 def _from_statement(text: str, statement: Statement) -> Extraction:

@@ -10,7 +10,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from prime_verifier_math.bounds import MAX_TOKENS, OverBound
+from prime_verifier_math.bounds import MAX_DEPTH, MAX_TOKENS, OverBound
 from prime_verifier_math.vocabulary import FUNCTIONS, JOINERS, RENAMED, TEXT_COMMANDS, WORD_COMMANDS
 
 
@@ -49,6 +49,14 @@ def tokens(text: str) -> list[Token]:
     made = _without_redundant_brackets(made)
     if len(made) > MAX_TOKENS:
         raise OverBound("too many tokens")
+    depth = 0
+    for token in made:
+        if token.is_op("{(["):
+            depth += 1
+        elif token.is_op("})]"):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise OverBound("nested too deeply")
     return made
 
 

@@ -11,10 +11,7 @@ from fractions import Fraction
 
 # {,}  ,\!  \,  \;  \:  \(space)  ~  space  apostrophe: what stands between groups of three digits
 _SAFE = r"(?:\{,\}\s?|,\\!\s*|\\[,;: ]\s?|~|\s|')"
-_GROUPED = re.compile(
-    rf"(?<![\d.,/^_{{])(\d{{1,3}})((?:{_SAFE}\d{{3}})+)(?![\d/]|\\!\d|\.\d{{3}}\.)"
-)
-_GROUPED_IN_BRACES = re.compile(rf"(?<=\{{)(\d{{1,3}})((?:{_SAFE}\d{{3}})+)(?=[}}.])")
+_GROUPED = re.compile(rf"(?<![\d.,/!])(\d{{1,3}})((?:{_SAFE}\d{{3}})+)(?![\d/]|\\!\d|\.\d{{3}}\.)")
 _COMMAS = re.compile(r"(?<![\d.,])(\d{1,3})((?:,\d{3})+)(?![\d]|,\d)")
 _DOTS = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3}){2,})(,\d+)?(?![\d.,])")
 _DOTS_COMMA = re.compile(r"(?<![\d.,])(\d{1,3}\.\d{3}),(\d{1,2}|\d{4,})(?![\d.,])")
@@ -30,7 +27,6 @@ def join_groups(text: str, *, commas: bool) -> str:
     """
     if "{,}" in text or "\\" in text or " " in text or "~" in text or "'" in text:
         text = _GROUPED.sub(_joined, text)
-        text = _GROUPED_IN_BRACES.sub(_joined, text)
     if "." in text:
         text = _DOTS.sub(lambda m: m[1].replace(".", "") + (m[2] or "").replace(",", "."), text)
         text = _DOTS_COMMA.sub(lambda m: m[1].replace(".", "") + "." + m[2], text)

@@ -32,7 +32,20 @@ from prime_verifier_math.tree import Call, Node, Num, Pow, Sym
 
 _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _NAMING = frozenset(
-    ("angle", "triangle", "overline", "vec", "mathbf", "hat", "widehat", "overrightarrow", "mathcal", "text", "measuredangle", "widetilde")
+    (
+        "angle",
+        "triangle",
+        "overline",
+        "vec",
+        "mathbf",
+        "hat",
+        "widehat",
+        "overrightarrow",
+        "mathcal",
+        "text",
+        "measuredangle",
+        "widetilde",
+    )
 )
 
 
@@ -175,9 +188,11 @@ def _label(made: Sequence[Token], node: Node | None) -> tuple[str | None, str | 
 
 def _other_label(made: Sequence[Token]) -> tuple[str | None, str | None]:
     """A tuple of names such as (x, y), or P(A) and the like."""
-    if all(token.kind in ("let", "op", "cmd") for token in made) and not any(
-        token.is_op("+-*/^") for token in made
-    ) and any(token.kind == "let" for token in made):
+    if (
+        all(token.kind in ("let", "op", "cmd") for token in made)
+        and not any(token.is_op("+-*/^") for token in made)
+        and any(token.kind == "let" for token in made)
+    ):
         return spelled(made).replace(" ", ""), None
     return None, None
 

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 
 MAX_STATEMENT = 1_200  # characters looked at behind a statement's words
+MAX_TRIED = 20  # statements looked at, from the last
 
-_TAG = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
 _WORDS = re.compile(
     r"(?:\*\*|__|#+\s*|\\textbf\{|\\text\{)?\s*"
     r"\b(?P<strong>(?:final|correct)\s+(?:answer|result)|answer)\b"
@@ -58,17 +58,16 @@ class Statement:
 
 def last_statement(text: str, *, marker: bool) -> Statement | None:
     """The last explicit statement; tags first, then markers, then words."""
-    tags = list(_TAG.finditer(text))
-    if tags:
-        last = tags[-1]
-        return Statement(last[1].strip(), "answer tag", last.start(), last.end())
+    tagged = _tagged(text)
+    if tagged is not None:
+        return tagged
     if marker:
         found = _marked(text)
         if found is not None:
             return found
-    spoken = spoken_statements(text)
-    if spoken:
-        return spoken[-1]
+    spoken = spoken_statement(text)
+    if spoken is not None:
+        return spoken
     loose = list(_LOOSE.finditer(text))
     if loose:
         last = loose[-1]
@@ -101,17 +100,28 @@ def _number_like(value: str) -> bool:
     )
 
 
-def spoken_statements(text: str) -> list[Statement]:
-    """Statements in words, in order; a negated one states nothing."""
-    found = []
-    for match in _WORDS.finditer(text):
+def _tagged(text: str) -> Statement | None:
+    """The content of the last closed <answer> tag."""
+    lower = text.lower()
+    stop = lower.rfind("</answer>")
+    start = lower.rfind("<answer>", 0, stop) if stop > 0 else -1
+    if start < 0:
+        return None
+    value = text[start + len("<answer>") : stop].strip()
+    return Statement(value, "answer tag", start, stop + len("</answer>"))
+
+
+def spoken_statement(text: str) -> Statement | None:
+    """The last statement in words; a negated or asked one states nothing."""
+    matches = list(_WORDS.finditer(text))
+    for match in reversed(matches[-MAX_TRIED:]):
         behind = text[match.end() : match.end() + MAX_STATEMENT]
         if _NEGATED.match(behind) or _asked(text, match.start()):
             continue
         value, used = stated_value(behind)
         if value:
-            found.append(Statement(value, "answer statement", match.start(), match.end() + used))
-    return found
+            return Statement(value, "answer statement", match.start(), match.end() + used)
+    return None
 
 
 def _asked(text: str, start: int) -> bool:

@@ -246,7 +246,7 @@ def test_a_hostile_verifier_costs_its_own_rollouts_and_nothing_else(
     entry = "[prime_core]\nenvironment.grumpy = prime_env_grumpy\n"
     write_distribution(on_path, "prime-env-grumpy", {"prime_env_grumpy": HOSTILE}, entry)
     config = write_config(
-        tmp_path, tiny_model, steps=2, environments='[[environments]]\nuse = "grumpy"\n'
+        tmp_path, tiny_model, steps=1, environments='[[environments]]\nuse = "grumpy"\n'
     )
     config.write_text(re.sub(r"time_limit_s = 60", "time_limit_s = 1", config.read_text()))
     train(config, "--set", "trainer.groups_per_step=4")

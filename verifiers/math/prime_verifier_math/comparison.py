@@ -112,7 +112,7 @@ def _based(gold: Based, answer: Answer, steps: Steps) -> Verdict:
 
 def _listing(gold: Listing, answer: Answer, steps: Steps) -> Verdict:
     if isinstance(answer, Equation) and answer.label is not None:
-        answer = answer.right
+        answer = _named_items(answer) or answer.right
     if isinstance(answer, Region) and gold.kind == "set":
         from prime_verifier_math.regions import as_region, same_region
 
@@ -134,6 +134,26 @@ def _listing(gold: Listing, answer: Answer, steps: Steps) -> Verdict:
     if len(first) != len(second):
         return False, "lists of different lengths"
     return _matched(first, second, steps), "unordered list"
+
+
+def _named_items(answer: Equation) -> Listing | None:
+    """(x, y) = (1, 2) as x = 1, y = 2."""
+    names = (answer.label or "").strip("()").split(",")
+    if not isinstance(answer.right, Ordered) or len(names) != len(answer.right.items):
+        return None
+    pairs = zip(names, answer.right.items, strict=True)
+    return Listing(tuple(Equation(name, item, None) for name, item in pairs))
+
+
+def _coordinates(answer: Listing) -> Ordered | None:
+    """x = 1, y = 2 as (1, 2), where the names stand in alphabetical order."""
+    equations = [item for item in answer.items if isinstance(item, Equation) and item.label]
+    names = [item.label or "" for item in equations]
+    if len(names) < 2 or len(names) != len(answer.items) or names != sorted(set(names)):
+        return None
+    if any(len(name) != 1 for name in names):
+        return None
+    return Ordered("(", tuple(item.right for item in equations), ")")
 
 
 def _flat(listing: Listing) -> list[Answer]:
@@ -195,6 +215,8 @@ def _ordered(gold: Ordered, answer: Answer, steps: Steps) -> Verdict:
         return region is not None and same_region(region, answer, steps), "interval"
     if isinstance(answer, Matrix):
         return _vector(gold, answer, steps), "vector"
+    if isinstance(answer, Listing) and gold.opening == "(":
+        answer = _coordinates(answer) or answer
     if not isinstance(answer, Ordered):
         return False, f"{kind(answer)} against a tuple"
     brackets = {(gold.opening, gold.closing), (answer.opening, answer.closing)}
@@ -289,7 +311,7 @@ def _relation(gold: Relation, answer: Answer, steps: Steps) -> Verdict:
 def _equation(gold: Equation, answer: Answer, steps: Steps) -> Verdict:
     if isinstance(answer, Equation):
         return _two_equations(gold, answer, steps)
-    if gold.label is None:
+    if gold.label is None or gold.label == "compound":
         return False, f"{kind(answer)} against an equation"
     return same_answer(gold.right, answer, steps)
 

@@ -14,7 +14,7 @@ from prime_verifier_math.bounds import MAX_DEPTH, MAX_DIGITS, MAX_EXPONENT, Over
 from prime_verifier_math.lexer import Token
 from prime_verifier_math.literals import repeated_block, repeating
 from prime_verifier_math.tree import Call, Const, Node, Num, Pow, Sym
-from prime_verifier_math.vocabulary import FUNCTIONS, GREEK, RESTATED
+from prime_verifier_math.vocabulary import FUNCTIONS, GREEK, RESTATED, is_text
 
 END = Token("end", "")
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
@@ -386,7 +386,7 @@ class Reader:
         if word[:2] == "pi":
             self._push_letters(word[2:])
             return tree.PI
-        if len(word) > 8:
+        if len(word) > 8 or (is_text(word) and not (len(word) == 2 and word.isupper())):
             raise Unreadable("a word, not an expression")
         self._push_letters(word[1:])
         return self._letter(word[0]) if word[0] not in _NAMED_FUNCTIONS else Sym(word[0])
@@ -433,7 +433,7 @@ class Reader:
         if name in GREEK:
             return Sym("\\" + name + self._subscript())
         if name == "frac":
-            return tree.divide(self._argument(), self._argument())
+            return self._fraction()
         if name == "binom":
             return Call("binom", (self._argument(), self._argument()))
         if name == "sqrt":
@@ -456,6 +456,14 @@ class Reader:
         if name in ("overline", "vec", "hat", "widehat", "tilde", "overrightarrow"):
             return self._accented(name)
         raise Unreadable(f"\\{name} isn't known")
+
+    def _fraction(self) -> Node:
+        top, bottom = self._argument(), self._argument()
+        below = bottom.factors if isinstance(bottom, tree.Mul) else ()
+        above = top.factors if isinstance(top, tree.Mul) else (top,)
+        if len(below) > 1 and below[0] == Sym("d") and above[0] == Sym("d"):
+            raise Unreadable("a derivative is a question, not an answer")
+        return tree.divide(top, bottom)
 
     def _accented(self, name: str) -> Node:
         """A bar or an arrow over letters is a name; over a number, a conjugate isn't an answer."""

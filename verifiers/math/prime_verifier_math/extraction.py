@@ -21,7 +21,7 @@ _RETRACTS = re.compile(
     r"(?:is|was|that's|it's) (?:wrong|incorrect|not right|not correct|not valid|invalid)|"
     r"mistake|mistaken|in error|an error|miscalculat\w*|misread|redo\w*|recount\w*|recheck\w*|"
     r"(?:this|that|which|it) fails|doesn't (?:work|hold|satisfy)|does not (?:work|hold|satisfy)|"
-    r"ruled out|discard|disregard|retract|hmm|no,|instead|should (?:be|have been)|not)\b",
+    r"ruled out|discard|disregard|retract|hmm|no(?=,)|sign error|instead|should (?:be|have been)|not)\b",
     re.IGNORECASE,
 )
 _RETRACTS_LAST = re.compile(
@@ -31,6 +31,10 @@ _RETRACTS_LAST = re.compile(
     r"(?:that's|it's) (?:wrong|incorrect|not right|not correct)|"
     r"i (?:made|was) (?:a mistake|an error|wrong|mistaken)|is not (?:correct|right)|"
     r"correction\b|should have been|should instead be)",
+    re.IGNORECASE,
+)
+_FAILS = re.compile(
+    r"[\s$\\)\].*]*(?:is|was) (?:wrong|incorrect|not right|not correct|a mistake|not the answer)\b",
     re.IGNORECASE,
 )
 _HEDGES = re.compile(
@@ -80,7 +84,7 @@ def extract(completion: str, params: MathParams) -> Extraction:
     if text is None:
         return Extraction("", "an unclosed thought")
     if "box" in text:
-        boxes = [box for box in find_boxes(text) if box.content.strip(" {}$\\,;")]
+        boxes = [box for box in find_boxes(text) if _says_something(box.content)]
         if boxes:
             return _from_boxes(text, boxes, params)
         if re.search(r"\\boxed\s*\{", text):
@@ -95,10 +99,15 @@ def extract(completion: str, params: MathParams) -> Extraction:
     return Extraction("", "no answer stated")
 
 
+def _says_something(content: str) -> bool:
+    """Whether a box holds more than brackets and spaces; the empty set counts."""
+    return bool(content.strip(" {}$\\,;\n")) or "\\{" in content
+
+
 def _from_boxes(text: str, boxes: list[Box], params: MathParams) -> Extraction:
     last = boxes[-1]
     behind = text[last.end :]
-    if behind.strip() and _RETRACTS_LAST.search(behind[:2_000]):
+    if behind.strip() and (_RETRACTS_LAST.search(behind[:2_000]) or _FAILS.match(behind)):
         return _after_retraction(behind, params)
     group = [last]
     live = [last]

@@ -116,16 +116,18 @@ def _add_text(made: list[Token], content: str, space: bool, command: str) -> Non
     stripped = content.strip().strip(",;").strip().lower()
     if stripped in JOINERS:
         made.append(Token("join", stripped, True))
-    elif command == "operatorname" or stripped in WORD_COMMANDS:
+    elif command == "operatorname" or (stripped in WORD_COMMANDS and stripped != "min"):
         _add_word(made, content.strip(), space)
     elif any(char.isalpha() for char in content) and (
         command not in ("mathbf", "boldsymbol", "mathcal", "bm") or len(stripped) > 1
     ):
         made.append(Token("text", content, space))
-    else:
+    elif any(char.isalnum() for char in content):
         made.append(Token("op", "{", space))
         made.extend(_scan(content))
         made.append(Token("op", "}"))
+    else:
+        made.extend(_scan(content))
 
 
 def _add_command(made: list[Token], name: str, space: bool) -> None:
@@ -145,6 +147,8 @@ def _add_word(made: list[Token], word: str, space: bool) -> None:
     lower = word.lower()
     if len(word) == 1:
         made.append(Token("let", word, space))
+    elif word == "min" and made and (made[-1].kind == "num" or made[-1].is_op("}")):
+        made.append(Token("word", word, space))  # minutes
     elif word in WORD_COMMANDS or lower in ("infinity", "inf"):
         made.append(Token("cmd", WORD_COMMANDS.get(word, "infty"), space))
     elif lower in JOINERS:

@@ -71,12 +71,12 @@ def _unit_added(gold: Value, answer: Value, steps: Steps) -> Verdict:
     assert unit is not None
     if unit.minor:
         return False, "a smaller unit than the gold's number"
-    same, rule = same_value(gold.node, answer.node, steps)
-    if same:
-        return True, f"{rule}, unit added"
     if _is_angle(unit) and _has_pi(gold.node):
         turned = tree.multiply(answer.node, _TO_RADIANS)
         return same_value(gold.node, turned, steps)[0], "degrees as radians"
+    same, rule = same_value(gold.node, answer.node, steps)
+    if same:
+        return True, f"{rule}, unit added"
     return False, "number"
 
 

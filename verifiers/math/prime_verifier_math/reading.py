@@ -43,7 +43,7 @@ from prime_verifier_math.splitting import (
     whole_bracket,
 )
 from prime_verifier_math.values import read_value
-from prime_verifier_math.vocabulary import FILLERS, RESTATED
+from prime_verifier_math.vocabulary import FILLERS, RESTATED, is_text
 from prime_verifier_math.writing import tidy
 
 _BASED = re.compile(
@@ -193,6 +193,9 @@ def _without_ends(made: Sequence[Token]) -> Sequence[Token]:
     return made
 
 
+_ANNOUNCING = frozenset((":", "is", "are", "equals", "be", "was", "approximately", "about"))
+
+
 def _without_fillers(made: Sequence[Token]) -> Sequence[Token]:
     """Without words that only announce the answer: The answer is 21."""
     end = 0
@@ -200,12 +203,13 @@ def _without_fillers(made: Sequence[Token]) -> Sequence[Token]:
         end += 1
     if 0 < end < len(made):
         said = " ".join(token.text for token in made[:end]).lower()
-        if all(word.strip(" :,.") in FILLERS | {""} for word in said.split()):
+        words = said.replace(":", " : ").split()
+        if all(word.strip(" :,.") in FILLERS | {""} for word in words):
+            return _without_ends(made[end:])
+        announces = words[-1] in _ANNOUNCING and "not" not in words
+        if announces and all(token.kind == "text" for token in made[:end]):
             return _without_ends(made[end:])
     return made
-
-
-_VARIABLES = frozenset("abcdkmnpqrstuvwxyz")
 
 
 def _only_words(made: Sequence[Token]) -> Answer | None:
@@ -215,16 +219,19 @@ def _only_words(made: Sequence[Token]) -> Answer | None:
         if len(made) == 1 and made[0].kind == "text" and len(made[0].text.strip()) == 1:
             letter = made[0].text.strip()
             return Choice(letter) if letter.isupper() else None
-        if len(made) == 1 and made[0].kind == "word" and not _is_text(made[0].text):
+        if len(made) == 1 and made[0].kind == "word" and not is_text(made[0].text):
             return None
         if "text" not in kinds and not any(
-            token.kind == "word" and _is_text(token.text) for token in made
+            token.kind == "word" and is_text(token.text) for token in made
         ):
             return None
+        inner = _text_with_number(made)
+        if inner is not None:
+            return inner
         said = wording.plain(spelled(made))
         if said.casefold() in wording.INFINITE:
             return Value(tree.INFINITY)
-        if said.casefold() in ("negative infinity", "minus infinity"):
+        if said.casefold() in ("negative infinity", "minus infinity", "-infinity"):
             return Value(tree.negate(tree.INFINITY))
         if said.casefold() in wording.EVERYTHING:
             from prime_verifier_math.regions import EVERYTHING
@@ -236,13 +243,15 @@ def _only_words(made: Sequence[Token]) -> Answer | None:
     return None
 
 
-def _is_text(word: str) -> bool:
-    """Whether a run of letters is a word: no product of usual variables."""
-    if len(word) == 2:
-        return word.lower() in ("no", "up", "on", "it", "is", "of", "in", "to")
-    if len(set(word)) == len(word) and len(word) <= 4 and set(word) <= _VARIABLES:
-        return not any(char in "aeiou" for char in word) or sorted(word) != list(word)
-    return True
+def _text_with_number(made: Sequence[Token]) -> Answer | None:
+    """\\text{18 dollars}: one text that begins like a number is read as mathematics."""
+    text = made[0].text.strip() if len(made) == 1 and made[0].kind == "text" else ""
+    if not text or not (text[0].isdigit() or text[0] in "-+$."):
+        return None
+    try:
+        return read_tokens(tokens(join_groups(tidy(text), commas=True)))
+    except (Unreadable, Undefined):
+        return None
 
 
 def _read_list(parts: list[list[Token]], kind: str) -> Answer:

@@ -137,7 +137,7 @@ def rounds_to(exact: Node, rounded: Node, steps: Steps) -> bool:
     if value is None:
         return False
     places = rounded.places or 0
-    return abs(value - float(rounded.value)) <= 1.0001 * 10.0 ** -min(places, 15)
+    return abs(value - float(rounded.value)) <= 0.9999 * 10.0 ** -min(places, 15)
 
 
 def _equation(

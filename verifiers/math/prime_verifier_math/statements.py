@@ -13,15 +13,21 @@ MAX_STATEMENT = 1_200  # characters looked at behind a statement's words
 MAX_TRIED = 20  # statements looked at, from the last
 
 _WORDS = re.compile(
-    r"(?:\*\*|__|#+\s*|\\textbf\{|\\text\{)?\s*"
-    r"\b(?P<strong>(?:final|correct)\s+(?:answer|result)|answer)\b"
-    r"(?P<between>\}?\s*(?:\*\*|__)?\s*(?:[:.=]|\bis\b|\bare\b|\bequals\b|\bwill be\b)"
-    r"\s*(?:\*\*|__)?\s*:?)",
+    r"\b(?:(?:final|correct)\s+(?:answer|result)|answers?)\b"
+    r"(?:\s+(?:to|for|of)\s[^.:\n$]{1,80}?(?=\s(?:is|are)\b))?"
+    r"\}?\s*(?:\*\*|__)?\s*(?:[:=]|\bis\b|\bare\b|\bequals\b|\bwill be\b)"
+    r"\s*\}?\s*(?:\*\*|__)?\s*:?\}?",
     re.IGNORECASE,
 )
+# a heading or a label of its own line: "**Final Answer**", "**Answer.** 5", "### Answer"
+_HEADING = re.compile(
+    r"^[ \t]*[#*_>\s]*\b(?:final\s+answer|answer)\b[ \t]*(?:[.:]?(?:\*\*|__)[.:]?|[.:]?[ \t]*$|\.)[ \t]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+# a conclusion that emphasises its one value, in the last paragraph
 _LOOSE = re.compile(
-    r"\b(?:therefore|thus|hence|so|in conclusion|consequently)\b[^\n]{0,160}?\b(?:is|are|equals)\b"
-    r"\s*(?::\s*)?(?P<value>\*\*[^*\n]{1,200}\*\*)",
+    r"(?:\b(?:is|are|equals)\b|=)\s*(?:(?:therefore|thus|hence|simply|exactly|just)\s*)?:?\s*"
+    r"(?P<value>\*\*[^*\n]{1,200}\*\*)",
     re.IGNORECASE,
 )
 _HASHES = re.compile(r"^[ \t]*####[ \t]*(\S[^\n]*)$", re.MULTILINE)
@@ -68,10 +74,12 @@ def last_statement(text: str, *, marker: bool) -> Statement | None:
     spoken = spoken_statement(text)
     if spoken is not None:
         return spoken
-    loose = list(_LOOSE.finditer(text))
-    if loose:
-        last = loose[-1]
-        return Statement(last["value"].strip("* "), "emphasised conclusion", *last.span())
+    paragraph = text.rstrip().rpartition("\n\n")[2]
+    loose = list(_LOOSE.finditer(paragraph))
+    if len(loose) == 1 and paragraph.count("**") == 2:
+        offset = len(text.rstrip()) - len(paragraph)
+        start, end = loose[0].start() + offset, loose[0].end() + offset
+        return Statement(loose[0]["value"].strip("* "), "emphasised conclusion", start, end)
     return None
 
 
@@ -113,7 +121,8 @@ def _tagged(text: str) -> Statement | None:
 
 def spoken_statement(text: str) -> Statement | None:
     """The last statement in words; a negated or asked one states nothing."""
-    matches = list(_WORDS.finditer(text))
+    matches = [*_WORDS.finditer(text), *_HEADING.finditer(text)]
+    matches.sort(key=lambda match: (match.end(), -match.start()))
     for match in reversed(matches[-MAX_TRIED:]):
         behind = text[match.end() : match.end() + MAX_STATEMENT]
         if _NEGATED.match(behind) or _asked(text, match.start()):

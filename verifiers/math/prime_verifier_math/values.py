@@ -24,6 +24,7 @@ from prime_verifier_math.units import (
     parse_unit,
     scale_of,
 )
+from prime_verifier_math.vocabulary import FUNCTIONS
 from prime_verifier_math.wording import EMPTY, plain
 
 
@@ -70,6 +71,9 @@ def expand_signs(node: Node, make: object) -> Answer:
     return Listing(both, "pm")
 
 
+_CODES = {"USD": "$", "EUR": "euro", "GBP": "pounds", "RS": "rupee", "INR": "rupee", "JPY": "yen"}
+
+
 def _currency(made: list[Token]) -> tuple[list[Token], Unit | None]:
     """A currency sign in front of the number (behind its sign) or behind it."""
     for place in (0, 1):
@@ -78,8 +82,13 @@ def _currency(made: list[Token]) -> tuple[list[Token], Unit | None]:
                 return made[:place] + made[place + 1 :], CURRENCIES[made[place].text]
     if len(made) > 1 and made[-1].kind == "cmd" and made[-1].text in CURRENCIES:
         return made[:-1], CURRENCIES[made[-1].text]
-    if len(made) > 1 and made[0].kind in ("word", "text") and made[0].text.strip() == "US":
-        return _currency(made[1:])
+    if len(made) > 1 and made[0].kind in ("word", "text"):
+        code = made[0].text.strip().rstrip(".").upper()
+        if code == "US":
+            return _currency(made[1:])
+        if code in _CODES:
+            rest = made[2:] if made[1].is_op(".") else made[1:]
+            return rest, CURRENCIES[_CODES[code]]
     return made, None
 
 
@@ -87,11 +96,14 @@ def _suffix(made: list[Token]) -> tuple[list[Token], str, bool, bool]:
     """Split off what stands behind the expression: unit text, degree sign, percent sign."""
     if made and (made[-1].is_cmd("%") or made[-1].is_op("%")):
         return made[:-1], "", False, True
+    made = _flat_unit_fraction(made)
     start = _unit_start(made)
     unit_text = _unit_text(made[start:])
     made = made[:start]
     if made and (made[-1].is_cmd("%") or made[-1].is_op("%")) and not unit_text:
         return made[:-1], "", False, True
+    if any(token.kind == "cmd" and token.text in FUNCTIONS for token in made):
+        return made, unit_text, False, False  # sin 45 degrees: the degree is the argument's
     if made and made[-1].is_cmd("degree"):
         return made[:-1], unit_text, True, False
     for tail in (
@@ -109,6 +121,13 @@ def _suffix(made: list[Token]) -> tuple[list[Token], str, bool, bool]:
     return made, unit_text, False, False
 
 
+def _flat_unit_fraction(made: list[Token]) -> list[Token]:
+    """A last fraction of texts is one unit: \\frac{\\text{m}}{\\text{s}} is m/s."""
+    if len(made) > 7 and made[-7].is_cmd("frac") and made[-5].kind == made[-2].kind == "text":
+        return [*made[:-7], Token("text", f"{made[-5].text} / {made[-2].text}", True)]
+    return made
+
+
 def _unit_start(made: Sequence[Token]) -> int:
     """Where the unit begins: the first text or unit word at the top behind a value."""
     depth = 0
@@ -119,7 +138,7 @@ def _unit_start(made: Sequence[Token]) -> int:
         if (token.kind == "text" and _names_unit(token.text)) or (
             token.kind == "word" and _is_unit_word(token)
         ):
-            if all(_unitish(other) for other in made[index:]):
+            if _all_unitish(made[index:]):
                 return index
             if token.kind == "text":
                 raise Unreadable("words inside a value")
@@ -137,12 +156,17 @@ def _is_unit_word(token: Token) -> bool:
     return known_word(token.text) or (token.space and len(token.text) >= 4)
 
 
-def _unitish(token: Token) -> bool:
-    return (
-        token.kind in ("text", "word", "let", "num")
-        or token.is_op("/^{}.-()")
-        or token.is_cmd("cdot", "times")
-    )
+def _all_unitish(made: Sequence[Token]) -> bool:
+    """Names of units, their exponents, slashes; a number counts as an exponent alone."""
+    for before, token in zip([None, *made[:-1]], made, strict=True):
+        if token.kind == "num":
+            if before is None or not before.is_op("^{-"):
+                return False
+        elif token.kind not in ("text", "word", "let") and not (
+            token.is_op("/^{}.-()") or token.is_cmd("cdot", "times")
+        ):
+            return False
+    return True
 
 
 def _unit_text(made: Sequence[Token]) -> str:

@@ -71,3 +71,15 @@ FILLERS = _words(
     "solution solutions of our option choice correct clearly then we get have obtain that this "
     "which given by namely only all real x y n"
 )
+
+_VARIABLES = frozenset("abcdkmnpqrstuvwxyz")
+_SHORT = _words("no up on is of to if or so we us do he")
+
+
+def is_text(word: str) -> bool:
+    """Whether a run of letters is a word: no product of usual variables, no name in capitals."""
+    if len(word) == 2:
+        return word.lower() in _SHORT or word.isupper()
+    if len(set(word)) == len(word) and len(word) <= 4 and set(word) <= _VARIABLES:
+        return any(char in "aeiou" for char in word) and sorted(word) != list(word)
+    return True

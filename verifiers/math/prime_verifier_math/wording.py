@@ -33,6 +33,7 @@ _CHOICE = re.compile(
     r"(?:(?:option|choice|answer|statement)\s*)?(?:\(\s*([A-Za-z])\s*\)|([A-Z])(?:[.):]|$))(.*)",
     re.DOTALL,
 )
+_OTHER = re.compile(r"\(\s*[A-Z]\s*\)|\b(?:or|and)\s+[A-Z]\b")
 _CHOICE_WORD = re.compile(r"(?:option|choice)\s+\(?([A-Z])\)?\.?", re.IGNORECASE)
 
 
@@ -61,9 +62,7 @@ def choice_of(text: str) -> Choice | None:
     if match is None:
         return None
     rest = match[3].strip()
-    if not match[1] and rest and stripped[1:2] == ")" and not rest[0].isspace():
-        rest = rest.strip()
-    if _CHOICE.match(rest) and re.match(r"(?:and|or|,)?\s*\(?[A-Z]\)", rest):
+    if re.match(r"(?:and|or|,|/|&)(?![a-z])", rest, re.IGNORECASE) or _OTHER.search(rest):
         return None
     return Choice((match[1] or match[2]).upper())
 

@@ -112,9 +112,32 @@ def tidy(text: str) -> str:
         text = _DELIMITERS.sub(" ", text)
     if "*" in text or "`" in text or "__" in text:
         text = _MARKDOWN.sub("", text) if "__import__" not in text else text
+    if "..." in text:
+        text = _DOTS.sub(r"\\ldots ", text)
+    if "=" in text:
+        text = _COMPARED.sub(_compared, text)
+    if ".\\" in text:
+        text = _BARE_BAR.sub(r"0.\\\1", text)
     if "$" in text:
         text = _without_dollars(text)
     return text.strip()
+
+
+_DOTS = re.compile(r"\.{3,}")
+_COMPARED = re.compile(r">=|<=|=<|==| != |=>")
+_BARE_BAR = re.compile(r"(?<![\d.])\.\\(overline|bar|dot)(?![A-Za-z])")
+_COMPARISONS = {
+    ">=": "\\ge ",
+    "<=": "\\le ",
+    "=<": "\\le ",
+    "==": "=",
+    " != ": "\\ne ",
+    "=>": "\\to ",
+}
+
+
+def _compared(match: re.Match[str]) -> str:
+    return _COMPARISONS[match[0]]
 
 
 def _without_dollars(text: str) -> str:

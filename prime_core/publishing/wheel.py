@@ -110,13 +110,16 @@ def _backend_is_here(project: Path) -> bool:
 
 
 def _build_once(project: Path, out: Path, *, isolated: bool, zone: str) -> Path:
+    out = out.absolute()  # the build runs in the project's folder
     out.mkdir(parents=True)
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-cache-dir"]
-    command += [] if isolated else ["--no-build-isolation"]
+    pip = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-cache-dir", "--wheel-dir", str(out)]
+    hatchling = ["-m", "hatchling", "build", "--target", "wheel", "--directory", str(out)]
+    command = [*pip, "--disable-pip-version-check", "."] if isolated else hatchling
     variables = {"SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", EPOCH)}
     try:
         done = subprocess.run(
-            [*command, "--disable-pip-version-check", "--wheel-dir", str(out), str(project)],
+            [sys.executable, *command],
+            cwd=project,
             capture_output=True,
             text=True,
             timeout=BUILD_LIMIT_S,

@@ -73,7 +73,9 @@ def _versions(releases: Sequence[Release]) -> str:
     for release in releases:
         said = release.record.value
         day = datetime.fromtimestamp(said.published_at, UTC).date().isoformat()
-        state = "" if release.yanked is None else badge(f"yanked: {release.yanked}", "yanked")
+        state = ""
+        if release.yanked is not None:
+            state = f"{badge('yanked', 'yanked')} {escape(release.yanked)}"
         wheel = f"../../files/{said.sha256}/{said.filename}"
         rows.append(
             (
@@ -104,7 +106,7 @@ def _digests(release: Release) -> str:
         (escape(each.name), escape(each.version), short(each.sha256)) for each in said.dependencies
     ]
     folds = fold("Digests", table(("What", "SHA-256 or address"), rows))
-    folds += fold(f"{len(data)} data files", table(("Path", "SHA-256"), data)) if data else ""
+    folds += fold(f"Data files ({len(data)})", table(("Path", "SHA-256"), data)) if data else ""
     head = ("Name", "Version", "SHA-256 of its files")
-    folds += fold(f"{len(needs)} dependencies it was checked with", table(head, needs))
+    folds += fold(f"Dependencies it was checked with ({len(needs)})", table(head, needs))
     return f"<section><h2>What is signed</h2>{folds}</section>"

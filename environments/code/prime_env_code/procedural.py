@@ -81,7 +81,9 @@ def _draw_all(params: ProceduralParams) -> Iterator[Drawn]:
     kinds = ("stdin", "function") if params.kind == "both" else (params.kind,)
     seen: set[str] = set()
     count = position = fruitless = 0
-    while count < params.limit and fruitless < PATIENCE * len(names):
+    shares = {"train": 1 - params.test_share, "test": params.test_share, "all": 1.0}
+    patience = PATIENCE * len(names) / shares[params.split]
+    while count < params.limit and fruitless < patience:
         name = names[position % len(names)]
         draws = HashDraws(f"{params.seed} {name} {position // len(names)}")
         kind = kinds[draws.below(len(kinds))]

@@ -53,10 +53,9 @@ def _box_at(text: str, start: int, after: int) -> Box | None:
             depth -= 1
             if depth == 0:
                 return Box(_inner(text[after + 1 : match.start()]), start, match.end())
-        elif mark in ("$", "$$", r"\]", r"\)") and depth == 1:
+        elif mark in ("$", "$$", r"\]", r"\)") and depth == 1 and _unclosed(text, after):
             # the brace was forgotten, the formula ends: \boxed{7$
-            if _unclosed(text, after):
-                return Box(text[after + 1 : match.start()], start, match.end())
+            return Box(text[after + 1 : match.start()], start, match.end())
     return None
 
 

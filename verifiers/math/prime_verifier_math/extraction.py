@@ -34,7 +34,8 @@ _RETRACTS_LAST = re.compile(
     re.IGNORECASE,
 )
 _FAILS = re.compile(
-    r"[\s$\\)\].*]*(?:is|was) (?:wrong|incorrect|not right|not correct|a mistake|not the answer)\b",
+    r"[\s$\\)\].*]*(?:is|was) "
+    r"(?:wrong|incorrect|not right|not correct|a mistake|not the answer)\b",
     re.IGNORECASE,
 )
 _HEDGES = re.compile(

@@ -73,7 +73,7 @@ def _without_columns(inner: Sequence[Token]) -> Sequence[Token]:
 
 
 def _rows(inner: Sequence[Token], factor: Node | None) -> tuple[tuple[Node, ...], ...]:
-    rows = []
+    rows: list[tuple[Node, ...]] = []
     for line in cut(inner, lambda token: "\\" if token.is_op("\\") else None).parts:
         if not line:
             continue

@@ -24,7 +24,9 @@ POINTS = (
     ("3.1907", "2.6173", "0.1973", "1.4519", "0.7331", "2.9137", "1.2713", "0.5381"),
     ("0.7919", "0.3307", "1.6033", "0.5009", "2.3117", "0.8861", "0.2213", "1.8311"),
 )
-SIGNED = tuple(tuple("-" + p if i % 2 == 0 else p for i, p in enumerate(row)) for row in POINTS[:2])
+SIGNED = tuple(
+    tuple("-" + value if i % 2 == 0 else value for i, value in enumerate(row)) for row in POINTS[:2]
+)
 
 
 def agree(a: Node, b: Node, steps: Steps) -> bool | None:
@@ -38,7 +40,7 @@ def agree(a: Node, b: Node, steps: Steps) -> bool | None:
     context = mpmath.mp.clone()
     context.dps = digits
     tolerance = context.mpf(10) ** (12 - digits)
-    rows = list(POINTS if names else POINTS[:1])
+    rows: list[tuple[str, ...]] = list(POINTS if names else POINTS[:1])
     if names and any(_has_abs(node) for node in (a, b)):
         rows.extend(SIGNED)
     tried = 0
@@ -191,6 +193,12 @@ class Evaluation:
             return abs(first)
         if name == "sgn":
             return mp.sign(first)
+        if name.startswith("fn:"):
+            # an unknown function: any value will do that depends on its arguments alone
+            shift = sum(map(ord, name)) * mp.mpf("0.137")
+            return sum(
+                mp.sin(arg * mp.mpf("0.7313") + shift * (k + 1)) for k, arg in enumerate(args)
+            )
         raise Undefined(f"{name} has no value")
 
 

@@ -43,14 +43,20 @@ def _rounded(gold: Value, answer: Value, steps: Steps) -> Verdict:
     """A gold that says it is rounded takes whatever rounds to it."""
     from prime_verifier_math.relations import rounds_to
 
-    if gold.unit is not None and answer.unit is not None:
-        if gold.unit.dimensions != answer.unit.dimensions:
-            return False, "another unit"
+    if (
+        gold.unit is not None
+        and answer.unit is not None
+        and gold.unit.dimensions != answer.unit.dimensions
+    ):
+        return False, "another unit"
     if not isinstance(gold.node, Num) or gold.node.places is None:
         return False, "rounded"
-    if isinstance(answer.node, Num) and answer.node.places is not None:
-        if answer.node.places < gold.node.places:
-            return False, "rounded more than the gold"
+    if (
+        isinstance(answer.node, Num)
+        and answer.node.places is not None
+        and answer.node.places < gold.node.places
+    ):
+        return False, "rounded more than the gold"
     half = Num(gold.node.value, gold.node.places)
     return rounds_to(answer.node, half, steps), "rounds to the gold"
 

@@ -21,7 +21,8 @@ _WORDS = re.compile(
 )
 # a heading or a label of its own line: "**Final Answer**", "**Answer.** 5", "### Answer"
 _HEADING = re.compile(
-    r"^[ \t]*[#*_>\s]*\b(?:final\s+answer|answer)\b[ \t]*(?:[.:]?(?:\*\*|__)[.:]?|[.:]?[ \t]*$|\.)[ \t]*",
+    r"^[ \t]*[#*_>\s]*\b(?:final\s+answer|answer)\b[ \t]*"
+    r"(?:[.:]?(?:\*\*|__)[.:]?|[.:]?[ \t]*$|\.)[ \t]*",
     re.IGNORECASE | re.MULTILINE,
 )
 # a conclusion that emphasises its one value, in the last paragraph

@@ -57,7 +57,7 @@ def _build(sympy: Any, node: Node) -> Any | None:
     if any(part is None for part in parts):
         return None
     if node.name == "root":
-        return sympy.Pow(parts[0], 1 / parts[1])
+        return sympy.Pow(parts[0], sympy.Pow(parts[1], -1))
     if node.name.startswith("fn:"):
         return sympy.Function(node.name[3:])(*parts)
     return None

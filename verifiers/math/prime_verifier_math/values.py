@@ -77,9 +77,13 @@ _CODES = {"USD": "$", "EUR": "euro", "GBP": "pounds", "RS": "rupee", "INR": "rup
 def _currency(made: list[Token]) -> tuple[list[Token], Unit | None]:
     """A currency sign in front of the number (behind its sign) or behind it."""
     for place in (0, 1):
-        if place < len(made) and made[place].kind == "cmd" and made[place].text in CURRENCIES:
-            if place == 0 or made[0].is_op("+-"):
-                return made[:place] + made[place + 1 :], CURRENCIES[made[place].text]
+        if (
+            place < len(made)
+            and made[place].kind == "cmd"
+            and made[place].text in CURRENCIES
+            and (place == 0 or made[0].is_op("+-"))
+        ):
+            return made[:place] + made[place + 1 :], CURRENCIES[made[place].text]
     if len(made) > 1 and made[-1].kind == "cmd" and made[-1].text in CURRENCIES:
         return made[:-1], CURRENCIES[made[-1].text]
     if len(made) > 1 and made[0].kind in ("word", "text"):

@@ -63,8 +63,9 @@ class MathVerifier:
         if told.status == "error":
             detail = f"{told.rule}: {told.gold_form}"[:SHOWN]
             return Score(None, "error", evidence={"kind": "gold", "detail": detail})
-        status = "scored" if told.status == "scored" else "invalid_output"
-        return Score(told.value, status, evidence=told.evidence())
+        if told.status == "scored":
+            return Score(told.value, evidence=told.evidence())
+        return Score(0.0, "invalid_output", evidence=told.evidence())
 
     def explain(self, gold: str, completion_text: str) -> Explanation:
         """The verdict with its reasons."""
@@ -93,7 +94,7 @@ class MathVerifier:
         return math_verify_says(gold_text(task.gold), completion.text)
 
     def from_case(self, row: Mapping[str, Any]) -> tuple[Task, Completion]:
-        """A task and a completion of a case row: completion, gold; optionally id, kind, expected."""
+        """A task and a completion of a row: completion, gold; optionally id, kind, expected."""
         gold, text = row.get("gold"), row.get("completion")
         if not isinstance(gold, str) or not isinstance(text, str):
             raise FormatError(
@@ -108,9 +109,12 @@ class MathVerifier:
         same, rule = self._same(gold, wanted, found.text, answer)
         if same and found.rival:
             rival = read_answer(found.rival)
-            if not isinstance(rival, Opaque) and not self._same(gold, wanted, "", rival)[0]:
-                if type_name(rival) not in ("text", "list"):
-                    return answer, False, "another answer is stated behind the box"
+            if (
+                not isinstance(rival, Opaque)
+                and not self._same(gold, wanted, "", rival)[0]
+                and type_name(rival) not in ("text", "list")
+            ):
+                return answer, False, "another answer is stated behind the box"
         if not same and found.parts and isinstance(wanted, Listing):
             whole = read_answer(", ".join(found.parts), commas=False)
             if isinstance(whole, Listing) and self._same(gold, wanted, "", whole)[0]:

@@ -133,8 +133,8 @@ def test_full_sanity_runs_reference_and_careless_programs(tmp_path: Path, jails:
         row(
             "constant",
             text={"float_tolerance": 0.5},
-            tests=[{"input": "1", "output": "2.0"}, {"input": "1.1", "output": "2.1"}],
-            gold="print(2 * float(input()))",
+            tests=[{"input": "1", "output": "20.0"}, {"input": "1.1", "output": "22.0"}],
+            gold="print(20 * float(input()))",
         ),
     ]
     made = environment(tmp_path, rows, jails, sanity="full")

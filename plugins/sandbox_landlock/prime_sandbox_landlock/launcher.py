@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,9 @@ MESSAGES: tuple[tuple[str, str, str, str], ...] = (
 )
 
 
+PREFIX = "prime-core-jail-"
+
+
 class LandlockLauncher:
     """Launches without namespaces.
 
@@ -63,7 +67,8 @@ class LandlockLauncher:
 
     def start(self, launched: Launched) -> Started:
         """Start one jail; its /tmp is a folder of the host's."""
-        folder = Path(tempfile.mkdtemp(prefix="prime-core-jail-"))
+        _sweep()
+        folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
         options: dict[str, Any] = {}
         if self._drop is not None:
             os.chown(folder, self._drop, self._drop)
@@ -93,3 +98,11 @@ class LandlockLauncher:
     def explain(self, log: str) -> list[Missing]:
         """What a jail that never got ready lacked."""
         return explain(re.sub(r"^.*Errno 95.*$", "[Errno 95] Landlock", log), MESSAGES, "landlock")
+
+
+def _sweep() -> None:
+    """Remove the folders of jails whose process was killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        owner = folder.name.removeprefix(PREFIX).partition("-")[0]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(folder, ignore_errors=True)

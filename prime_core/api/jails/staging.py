@@ -193,8 +193,8 @@ def _copy_libraries(root: Path, elves: Sequence[Path]) -> None:
     Raises:
         SandboxError: `ldd` isn't there.
     """
-    own = str(Path(sysconfig.get_config_var("LIBDIR") or "/"))
-    variables = {**os.environ, "LD_LIBRARY_PATH": own}
+    paths = [sysconfig.get_config_var("LIBDIR"), os.environ.get("LD_LIBRARY_PATH")]
+    variables = {**os.environ, "LD_LIBRARY_PATH": ":".join(path for path in paths if path)}
     try:
         listed = subprocess.run(
             ["ldd", *map(str, elves)], capture_output=True, text=True, env=variables

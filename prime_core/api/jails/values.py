@@ -27,6 +27,8 @@ def read_result(data: bytes) -> Any:
     """
     if data.count(b"[") > CONTAINERS:
         raise FormatError(f"the result holds more than {CONTAINERS} containers")
+    if data.count(b"\n") != 1 or not data.endswith(b"\n"):
+        raise FormatError("not one whole result")
     try:
         return _rebuild(json.loads(data.decode("ascii")), 0)
     except (ValueError, TypeError, KeyError, RecursionError) as error:

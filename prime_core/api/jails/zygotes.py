@@ -73,14 +73,19 @@ class Zygote:
         return found[0]
 
     def run_delay(self) -> float:
-        """Seconds that the running program's threads have waited for a processor, at most."""
+        """Seconds that the running program's threads have waited for a processor, at most.
+
+        0 where it has several processes: those wait for each other, as a fork bomb's do.
+        """
+        running = descendants(self.outer_pid)
+        if len(running) != 1:
+            return 0.0
         delays = [0.0]
-        for child in children(self.outer_pid):
-            for task in Path(f"/proc/{child}/task").glob("*/schedstat"):
-                try:
-                    delays.append(int(task.read_text().split()[1]) / 1e9)
-                except (OSError, IndexError, ValueError):
-                    continue  # it ended, or this kernel doesn't count
+        for task in Path(f"/proc/{running[0]}/task").glob("*/schedstat"):
+            try:
+                delays.append(int(task.read_text().split()[1]) / 1e9)
+            except (OSError, IndexError, ValueError):
+                continue  # it ended, or this kernel doesn't count
         return max(delays)
 
     def log_text(self) -> str:

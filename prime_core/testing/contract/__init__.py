@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from prime_core.testing.contract.length_budget import LengthBudgetContract
     from prime_core.testing.contract.loss import LossContract
     from prime_core.testing.contract.reward import RewardFunctionContract
+    from prime_core.testing.contract.sandbox import SandboxContract
     from prime_core.testing.contract.tracker import TrackerContract
     from prime_core.testing.contract.verifier import VerifierContract
 
@@ -28,6 +29,7 @@ __all__ = [
     "LengthBudgetContract",
     "LossContract",
     "RewardFunctionContract",
+    "SandboxContract",
     "TrackerContract",
     "VerifierContract",
 ]
@@ -40,6 +42,7 @@ _MODULES = {
     "LengthBudgetContract": "length_budget",
     "LossContract": "loss",
     "RewardFunctionContract": "reward",
+    "SandboxContract": "sandbox",
     "TrackerContract": "tracker",
     "VerifierContract": "verifier",
 }

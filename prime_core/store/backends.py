@@ -11,8 +11,10 @@ import hashlib
 import os
 import shutil
 import socket
+import stat
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -88,9 +90,14 @@ class DirectoryBackend:
             self._publish(path, lambda file: shutil.copyfileobj(source, file, 2**20))
 
     def read(self, path: str, limit: int | None) -> bytes | None:
-        """All bytes, or None above the limit."""
-        with (self.root / path).open("rb", buffering=0) as file:
-            if limit is not None and os.fstat(file.fileno()).st_size > limit:
+        """All bytes, or None above the limit; what isn't a regular file is no object."""
+        # O_NONBLOCK: a named pipe that somebody put there would block the open
+        handle = os.open(self.root / path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb", buffering=0) as file:
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode):
+                raise FileNotFoundError(errno.ENOENT, "not a regular file", path)
+            if limit is not None and found.st_size > limit:
                 return None
             return file.read()
 
@@ -99,12 +106,16 @@ class DirectoryBackend:
         return (self.root / path).is_file()
 
     def entries(self, prefix: str) -> tuple[list[str], list[str]]:
-        """Names of files and directories."""
+        """Names of files and directories; pipes, devices and links to nothing are neither."""
         files: list[str] = []
         directories: list[str] = []
         with os.scandir(self.root / prefix) as found:
             for entry in found:
-                (directories if entry.is_dir() else files).append(entry.name)
+                with suppress(OSError):  # a link to itself
+                    if entry.is_dir():
+                        directories.append(entry.name)
+                    elif entry.is_file():
+                        files.append(entry.name)
         return files, directories
 
     def sweep(self) -> int:

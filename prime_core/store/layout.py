@@ -30,6 +30,7 @@ _NODE = re.compile(r"[a-z0-9-]{1,64}")
 _LABEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _MEMBER = re.compile(r"([a-z0-9-]{1,64})-(\d{5,18})(?:\.json|\.parquet|\.sig\.json)")
 _NUMBERED = re.compile(r"\d{6,18}")
+_LARGEST = 2**31 - 1  # steps, versions and indices are int32 in records and rollouts
 
 
 def check_path(path: str) -> str:
@@ -152,7 +153,7 @@ def parse_member(name: str) -> tuple[str, int]:
     found = _MEMBER.fullmatch(name)
     if found:
         node, n = found[1], int(found[2])
-        if f"{n:05d}" == found[2]:
+        if f"{n:05d}" == found[2] and n <= _LARGEST:
             return node, n
     raise FormatError(f"{name!r} isn't named <node>-<n>", fix="remove the file from the store")
 
@@ -162,7 +163,7 @@ def parse_numbered(name: str) -> int | None:
     if not _NUMBERED.fullmatch(name):
         return None
     number = int(name)
-    return number if f"{number:06d}" == name else None
+    return number if f"{number:06d}" == name and number <= _LARGEST else None
 
 
 def _member(node: str, n: int) -> str:

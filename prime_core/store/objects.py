@@ -6,6 +6,7 @@ listed or read is a complete object, whatever was killed while it was written.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -20,6 +21,9 @@ Names: TypeAlias = list[str]
 
 # Bytes that one JSON message may hold; shards and submissions have limits of their own.
 MESSAGE_LIMIT = 16 * 2**20
+
+# No file has the name: nothing is there, or a directory, a link to itself, a socket.
+_ABSENT = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO)
 
 
 class ObjectExistsError(StoreError):
@@ -117,12 +121,13 @@ class ObjectStore:
         check_path(path)
         try:
             data = self._backend.read(path, limit)
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        except OSError as error:
+            # a file system of fsspec sets no errno
+            if not (isinstance(error, FileNotFoundError) or error.errno in _ABSENT):
+                raise self._failed("can't be read", path, error) from error
             raise ObjectMissingError(
                 "no such object", where=self._where(path), fix="wait for the process that writes it"
             ) from error
-        except OSError as error:
-            raise self._failed("can't be read", path, error) from error
         if data is None:
             raise FormatError(
                 f"object holds more than {limit} bytes",

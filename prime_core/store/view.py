@@ -105,8 +105,9 @@ def newest_sealed(store: ObjectStore, known: int = -1) -> int:
 def members(store: ObjectStore, directory: str, step: int) -> dict[Key, str]:
     """Key and base name of a directory's dispatches, submissions or receipts; others left out."""
     found: dict[Key, str] = {}
+    ending = ".parquet" if directory == layout.submissions_dir(step) else ".json"
     for name in store.list(directory):
-        if name.endswith(".sig.json"):
+        if not name.endswith(ending) or name.endswith(".sig.json"):
             continue
         try:
             node, n = layout.parse_member(name)

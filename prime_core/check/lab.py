@@ -179,9 +179,7 @@ class Lab:
         params: Mapping[str, Any] | None,
     ) -> Listing:
         request = {
-            "environment": self._choice(subject, params).model_dump(mode="json", by_alias=True),
-            "block": self._block,
-            "cache_dir": str(self._scratch / "home" / ".cache" / "prime-core"),
+            **self.request(subject, params),
             "cap": self.limits.listed,
             "sample": self.limits.sample,
             "wrong_seeds": self.limits.wrong_seeds,
@@ -192,6 +190,21 @@ class Lab:
             return read_listing(result, tasks)
         except (FormatError, OSError) as error:
             return Listing("being made", ended or str(error))
+
+    def request(self, subject: Subject, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """What a child needs to make the subject's plugin."""
+        assert subject.entry is not None
+        assert subject.case is not None
+        made: dict[str, Any] = {
+            "kind": subject.kind,
+            "block": self._block,
+            "cache_dir": str(self._scratch / "home" / ".cache" / "prime-core"),
+            "choice": {"use": subject.entry.name, "with": subject.case.params},
+        }
+        if subject.kind == "environment":
+            choice = self._choice(subject, params)
+            made["environment"] = choice.model_dump(mode="json", by_alias=True)
+        return made
 
     async def ready(self, subject: Subject) -> Listing:
         """The listing, where it could be made.

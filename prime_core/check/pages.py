@@ -56,9 +56,9 @@ def _language(text: str) -> str:
 
 def index() -> str:
     """The table of all rules, Markdown."""
-    lines = ["# The rules of `prime-core check`", "",
-             "How to use them: [check an environment](../how-to/check-an-environment.md).", "",
-             "| rule | name | level | cost | what must hold |", "|---|---|---|---|---|"]  # fmt: skip
+    lines = ["# The rules of `prime-core check`", ""]
+    lines += ["How to use them: [check an environment](../how-to/check-an-environment.md).", ""]
+    lines += ["| rule | name | level | cost | what must hold |", "|---|---|---|---|---|"]
     lines += [
         f"| [{rule.id}]({rule.id}.md) | {rule.name} | {rule.level} | {rule.cost} | {rule.title} |"
         for rule in rules()

@@ -65,9 +65,14 @@ def reproduce(report: Report, outcome: Outcome, finding: Finding) -> str:
 def as_text(report: Report, *, verbose: bool = False) -> str:
     """The report for a terminal; `verbose` lists rules that passed, too."""
     lines = [f"{report.name} {report.version}, isolation {report.isolation}"]
+    blind: dict[str, list[str]] = {}
     for outcome in report.outcomes:
-        if verbose or outcome.status not in ("passed", "not applicable"):
+        if outcome.status == "undecided":
+            blind.setdefault(clean(outcome.reason), []).append(outcome.rule.id)
+        elif verbose or outcome.status not in ("passed", "not applicable"):
             lines += _outcome(report, outcome)
+    for reason, ids in blind.items():
+        lines += [f"?      {', '.join(ids)}", f"         undecided: {reason}"]
     counts = report.counts
     said = ", ".join(f"{counts[each]} {each}" for each in MARKS if counts[each])
     lines.append(f"\n{said}; level reached: {report.reached} (asked: {report.asked})")
@@ -89,9 +94,9 @@ def _outcome(report: Report, outcome: Outcome) -> Iterator[str]:
         yield f"         {place}{clean(finding.seen)}"
         if finding.exploit is not None:
             exploit = finding.exploit
-            task = f" {exploit.task}" if exploit.task else ""
+            task = f" {clean(exploit.task)}" if exploit.task else ""
             said = printable(exploit.text)
-            yield f"           task {exploit.index}{clean(task)}, completion {said}"
+            yield f"           task {exploit.index}{task}, completion {said}"
             yield f"           score {score_text(exploit)}"
             again = reproduce(report, outcome, finding)
             if again:

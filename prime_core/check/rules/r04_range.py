@@ -1,0 +1,45 @@
+"""R04: every score is a finite value of the declared range."""
+
+from __future__ import annotations
+
+from prime_core.check.rule import Finding, Result, Rule, failed
+from prime_core.check.subject import Subject
+from prime_core.check.typed import hostile
+
+
+async def examine(subject: Subject) -> Result:
+    """Look at values and statuses of gold, wrong and pathological completions."""
+    listing, views, bench = await subject.lab.sample(subject)
+    info = listing.info
+    assert info is not None
+    texts = [(view, text) for view in views[:16] for text in (view.gold or "", *view.wrong[:2])]
+    judged = await bench.judge([(view.index, text) for view, text in texts])
+    ids = {view.index: view.id for view in views}
+    every = [*judged, *(one for _, one, _ in await hostile(subject))]
+    findings = []
+    for one in every:
+        score = one.score
+        kind = score.evidence.get("kind") if score.status == "error" else None
+        if kind == "value":
+            said = "the verifier's answer is no score of the declared range"
+        elif score.status == "invalid_output" and score.value != info.score_range[0]:
+            said = f"an invalid output is worth {score.value}, not the lowest value"
+        else:
+            continue
+        findings.append(Finding(said, exploit=one.exploit(ids.get(one.index, ""))))
+    return failed(*findings[:3], scores=str(len(every)))
+
+
+RULE = Rule(
+    id="R04",
+    name="range",
+    title="Every score is a finite value of the declared range",
+    level="bronze",
+    cost="run",
+    why="Frameworks have let NaN and 1e9 through to the optimizer.",
+    fix="declare score_range, and return Score(value) with a value inside it",
+    bad="return Score(10.0)   # score_range is (0, 1)",
+    good="return Score(min(1.0, similarity))",
+    kinds=("environment", "verifier"),
+    examine=examine,
+)

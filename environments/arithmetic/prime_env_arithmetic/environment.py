@@ -106,6 +106,8 @@ class ArithmeticVerifier:
 
     def verify(self, task: Task, completion: Completion) -> Score:
         """Score the model's last turn; a right second try is worth `second_try_value`."""
+        if task.gold is None:
+            return Score(None, "error", evidence={"kind": "gold", "detail": "the task has none"})
         answer = completion.text.strip()
         if not self.is_answer(answer):
             return Score(0.0, "invalid_output", evidence={"answer": answer[:SHOWN]})

@@ -6,7 +6,6 @@ its end. Invariant: reading changes nothing, so any number may follow one run.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from prime_core.store.layout import METRICS
+from prime_core.store.metrics import parse_line
 
 WINDOW = 16  # records that rates and means are taken over
 
@@ -48,7 +48,8 @@ class Following:
         self._offset += len(data)
         lines = (self._tail + data).split(b"\n")
         self._tail = lines.pop()
-        return [record for record in map(self._take, map(json.loads, lines)) if record]
+        records = [record for line in lines if (record := parse_line(line, str(path)))]
+        return [record for record in map(self._take, records) if record]
 
     def _take(self, record: Mapping[str, Any]) -> Mapping[str, Any] | None:
         process = str(record.get("process"))

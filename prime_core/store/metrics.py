@@ -7,6 +7,7 @@ append, so that lines of different processes never mix.
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import time
@@ -16,6 +17,8 @@ from typing import Any, TypeAlias
 
 from prime_core.api.errors import FormatError, StoreError
 from prime_core.store.layout import METRICS
+
+logger = logging.getLogger("prime_core.store")
 
 Record: TypeAlias = dict[str, Any]
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -83,8 +86,8 @@ def read_metrics(run_dir: Path) -> list[Record]:
     """All records in file order; [] if there are none yet.
 
     Raises:
-        FormatError: a line isn't a record. A last line without its newline is still being written
-            and is left out.
+        FormatError: a line is JSON, but no record. A last line without its newline is still being
+            written and is left out; so is one that was cut short.
     """
     return read_lines(run_dir / METRICS)
 
@@ -99,18 +102,30 @@ def read_lines(path: Path) -> list[Record]:
         raise StoreError(f"can't be read: {error.strerror}", where=str(path)) from error
     records: list[Record] = []
     for number, line in enumerate(data.split(b"\n")[:-1], start=1):
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise _broken(path, number) from error
-        if not isinstance(record, dict):
-            raise _broken(path, number)
+        record = parse_line(line, f"{path}:{number}")
+        if record is None:
+            continue
         records.append({key: _number(value) for key, value in record.items()})
     return records
 
 
-def _broken(path: Path, number: int) -> FormatError:
-    return FormatError("not a JSON object", where=f"{path}:{number}", fix="remove the line")
+def parse_line(line: bytes, where: str) -> Record | None:
+    """The record of one line, or None where the line isn't JSON: said in the log, as it's lost.
+
+    A disk that was full cuts a record short, and the next one is appended to the piece: a run that
+    goes on afterwards must not stumble over it.
+
+    Raises:
+        FormatError: JSON, but no object, so that nobody of the run wrote it.
+    """
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        logger.warning("%s is no record and is left out; a full disk cuts lines short", where)
+        return None
+    if not isinstance(record, dict):
+        raise FormatError("not a JSON object", where=where, fix="remove the line")
+    return record
 
 
 def plain(value: Any) -> Any:

@@ -26,6 +26,12 @@ def test_a_half_written_line_waits_for_its_end(tmp_path: Path) -> None:
     assert following.read() == []
 
 
+def test_a_line_cut_by_a_full_disk_is_passed_over(tmp_path: Path) -> None:
+    line = json.dumps({"time": 1.0, "process": "trainer", "step": 4, "loss/mean": 0.5}) + "\n"
+    (tmp_path / "metrics.jsonl").write_text(line[:20] + line + line)
+    assert [record["step"] for record in Following(tmp_path).read()] == [4]
+
+
 def test_waits_are_named_until_they_end(tmp_path: Path) -> None:
     log = MetricsLog(tmp_path, "trainer")
     log.log(3, waiting_for="the batch of step 3", waiting_s=50)

@@ -55,6 +55,14 @@ def test_a_line_still_being_written_is_left_out_and_a_broken_one_is_named(tmp_pa
         read_metrics(tmp_path)
 
 
+def test_a_line_cut_by_a_full_disk_is_left_out_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "metrics.jsonl").write_text('{"step":0}\n{"step":{"step":1}\n{"step":2}\n')
+    assert read_metrics(tmp_path) == [{"step": 0}, {"step": 2}]
+    assert "metrics.jsonl:2 is no record" in caplog.text
+
+
 def test_a_run_directory_that_is_a_file_is_a_store_error(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("")
     with pytest.raises(StoreError, match="can't be written"):

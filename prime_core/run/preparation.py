@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from prime_core.store.records import TaskList
 
 RUN_ID_BYTES = 8
+LOCKS = "locks"  # of `prime_core.run.lifeline`; taken before a directory is claimed
 
 # Keys whose change doesn't make a resumed run another run: limits of this machine and its display.
 RESUMABLE = (
@@ -61,7 +62,7 @@ def check_directory(run_dir: Path, *, resume: bool) -> None:
     Raises:
         RunError: as said.
     """
-    used = run_dir.is_dir() and any(run_dir.iterdir())
+    used = run_dir.is_dir() and any(entry.name != LOCKS for entry in run_dir.iterdir())
     if used and not resume:
         raise RunError(
             "the run directory isn't empty",
@@ -287,12 +288,18 @@ def prepare(config: RunConfig) -> None:
     store.put(LOCK, lock.to_json())
 
 
-def main(run_toml: Path) -> int:
-    """Prepare the run whose resolved config this is; prints what it drops, or one error."""
+def main(run_toml: Path, supervisor: int | None = None) -> int:
+    """Prepare the run whose resolved config this is; prints what it drops, or one error.
+
+    It dies with its supervisor: one that lived on would write beside the one of a resumed run.
+    """
     from prime_core.config.load import load
+    from prime_core.run.lifeline import RoleLock, die_with_parent
 
     try:
-        prepare(load(run_toml, check_files=False).config)
+        die_with_parent(supervisor)
+        with RoleLock(run_toml.parent, "preparation"):
+            prepare(load(run_toml, check_files=False).config)
     except PrimeError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         return 2
@@ -300,4 +307,4 @@ def main(run_toml: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2])))

@@ -8,6 +8,7 @@ hosts.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from prime_core.run import preparation
 from prime_core.run.children import Child, Children
 from prime_core.run.following import Following
 from prime_core.run.lifeline import RoleLock
+from prime_core.run.preparing import Interrupted, make_directory, run_preparation
 from prime_core.run.progress import Progress
 from prime_core.store.layout import LOGS, RUN
 
@@ -32,10 +34,6 @@ if TYPE_CHECKING:
     from prime_core.config.sections import RunConfig
 
 POLL_S = 0.1
-
-
-class Interrupted(RunError):
-    """The person pressed Ctrl-C (or the process got SIGTERM); the run can go on later."""
 
 
 def claim(loaded: LoadedConfig, *, resume: bool) -> LoadedConfig:
@@ -59,42 +57,13 @@ def claim(loaded: LoadedConfig, *, resume: bool) -> LoadedConfig:
         run_id = old.run.id or run_id
     run = absolute.config.run.model_copy(update={"dir": run_dir, "id": run_id})
     claimed = replace(absolute, config=absolute.config.model_copy(update={"run": run}))
-    run_dir.mkdir(parents=True, exist_ok=True)
+    make_directory(run_dir)
     write_resolved(claimed, run_dir / RUN)
     return claimed
 
 
-def run_preparation(config: RunConfig, progress: Progress) -> None:
-    """Prepare the run in a process of its own, unless it is prepared."""
-    run_dir = config.run.dir
-    if preparation.is_prepared(run_dir):
-        return
-    progress.say("preparing the run: model, task lists, lock")
-    done = subprocess.run(
-        [sys.executable, "-m", "prime_core.run.preparation", str(run_dir / RUN)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
-    log = run_dir / LOGS / "preparation.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a") as out:
-        out.write(done.stdout + done.stderr)
-    for line in done.stdout.splitlines():
-        progress.say(line)
-    if done.returncode != 0:
-        raise RunError(
-            f"the run can't be prepared:\n{done.stderr.strip()[-3000:]}",
-            where=str(log),
-            fix="mend the cause and start again with --resume; where the config itself is wrong, "
-            f"delete {run_dir} first: nothing has been generated yet",
-        )
-
-
 def roles(config: RunConfig) -> list[Child]:
     """The processes that the config names on this machine."""
-    import os
-
     run_toml = str(config.run.dir / RUN)
     logs = config.run.dir / LOGS
     mine = ["--supervisor", str(os.getpid())]
@@ -191,12 +160,15 @@ def supervise(
     Raises:
         RunError: the run can't start, go on, or was stopped.
     """
-    claimed = claim(loaded, resume=resume)
-    config = claimed.config
-    progress = Progress(config.trainer.steps)
     started = time.monotonic()
-    with RoleLock(config.run.dir, "supervisor", patience_s=0.0), stop_signals() as stops:
-        run_preparation(config, progress)
+    run_dir = loaded.config.run.dir.resolve()
+    preparation.check_directory(run_dir, resume=resume)
+    make_directory(run_dir)
+    # The lock first: whoever claims the directory of a run that runs would rewrite its config.
+    with RoleLock(run_dir, "supervisor", patience_s=0.0), stop_signals() as stops:
+        config = claim(loaded, resume=resume).config
+        progress = Progress(config.trainer.steps)
+        run_preparation(config, progress, stops)
         _notify_started(config)
         children = Children()
         following = Following(config.run.dir)

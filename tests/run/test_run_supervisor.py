@@ -8,7 +8,8 @@ import pytest
 
 from prime_core.api.errors import RunError
 from prime_core.config.load import LoadedConfig, load
-from prime_core.run.supervisor import claim
+from prime_core.run.lifeline import RoleLock
+from prime_core.run.supervisor import claim, supervise
 
 CONFIG = """\
 [run]
@@ -55,3 +56,31 @@ def test_a_resumed_run_may_be_longer_but_not_another_one(folder: Path) -> None:
     assert longer.config.trainer.steps == 200
     with pytest.raises(RunError, match=r"model\.path, trainer\.lr"):
         claim(loaded('model.path="other"', "trainer.lr=0.5"), resume=True)
+
+
+def test_a_second_supervisor_leaves_the_config_of_the_run_alone(folder: Path) -> None:
+    run_dir = claim(loaded(), resume=False).config.run.dir
+    before = (run_dir / "run.toml").read_bytes()
+    with (
+        RoleLock(run_dir, "supervisor"),
+        pytest.raises(RunError, match=r"another process .* holds this role"),
+    ):
+        supervise(loaded("trainer.steps=200"), resume=True)
+    assert (run_dir / "run.toml").read_bytes() == before
+
+
+def test_two_that_start_one_run_at_once_do_not_mix(folder: Path) -> None:
+    run_dir = folder / "runs" / "one"
+    with (
+        RoleLock(run_dir, "supervisor"),
+        pytest.raises(RunError, match=r"another process .* holds this role"),
+    ):
+        supervise(loaded(), resume=False)
+    assert not (run_dir / "run.toml").exists()
+    claim(loaded(), resume=False)  # whoever got the lock and died before this left a lock alone
+
+
+def test_a_run_directory_that_cannot_be_made_is_refused(folder: Path) -> None:
+    (folder / "runs").write_text("a file")
+    with pytest.raises(RunError, match="can't be made: Not a directory"):
+        supervise(loaded(), resume=False)

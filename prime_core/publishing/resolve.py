@@ -138,7 +138,7 @@ def choose(source: Source, wanted: Requirement, policy: Policy, there: Installed
         raise StoreError(
             f"no version fits {wanted} here; the index holds {offered}",
             where=source.url,
-            fix="ask for one of them",
+            fix="ask for one of them by NAME==V",
         )
     release = _trusted(fitting, policy, source.url)
     if there is not None:
@@ -167,7 +167,7 @@ def _offer(release: Release) -> str:
 
 def _fits(release: Release, wanted: Requirement, policy: Policy, *, exact: bool) -> bool:
     said = release.record.value
-    early = policy.prereleases or exact or None
+    early = policy.prereleases or exact or bool(wanted.specifier.prereleases)
     if not wanted.specifier.contains(release.version, prereleases=early):
         return False
     if release.yanked is not None and not exact:

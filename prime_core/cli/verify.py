@@ -1,6 +1,7 @@
 """`prime-core verify`: completions judged by a verifier alone, in a host, with its reasons.
 
-One completion against a gold answer, or a file of cases. The verifier never runs in this process.
+One completion against a gold answer or a problem, or a file of cases. The verifier never runs in
+this process.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ EVIDENCE_SHOWN = ("isolation",)
 @click.option("--gold", metavar="TEXT", help="The gold answer, with --completion.")
 @click.option("--completion", metavar="FILE|-",
               help="File with the completion's text; - for standard input.")  # fmt: skip
+@click.option("--problem", metavar="FILE", type=click.Path(path_type=Path),
+              help="File with a problem as JSON, with --completion.")  # fmt: skip
 @click.option("--cases", metavar="FILE", type=click.Path(path_type=Path),
               help="JSONL of cases: completion, gold; id, kind and expected if known.")  # fmt: skip
 @click.option("--second-opinion", is_flag=True, help="Ask the verifier's second grader too.")
@@ -51,6 +54,7 @@ def verify(
     params: tuple[str, ...],
     gold: str | None,
     completion: str | None,
+    problem: Path | None,
     cases: Path | None,
     second_opinion: bool,
     fail_on_disagreement: bool,
@@ -60,14 +64,18 @@ def verify(
     memory_mb: int,
     as_json: bool,
 ) -> None:
-    """Judge completions with verifier NAME: one against --gold, or the rows of --cases."""
+    """Judge completions with verifier NAME: one against --gold or --problem, or rows of --cases."""
     from prime_core.config.sections import HostingSection, PluginChoice
     from prime_core.evaluation.verifying import read_case_rows
 
     if (cases is None) == (completion is None):
         raise click.UsageError("say what to judge: either --completion FILE or --cases FILE")
-    if cases is not None and gold is not None:
-        raise click.UsageError("--gold belongs to --completion; rows of --cases have their own")
+    if cases is not None and (gold is not None or problem is not None):
+        raise click.UsageError(
+            "--gold and --problem belong to --completion; rows of --cases have their own"
+        )
+    if gold is not None and problem is not None:
+        raise click.UsageError("say what to judge by: either --gold or --problem")
     choice = PluginChoice.model_validate(
         {"use": name, "with": dict(parameter(each) for each in params)}
     )
@@ -77,6 +85,14 @@ def verify(
         verdicts = asyncio.run(_judge_rows(choice, python, hosting, rows, second_opinion))
         _print_cases(verdicts, as_json)
         failed = False
+    elif problem is not None:
+        assert completion is not None
+        row = _problem_row(problem, read_completion(completion))
+        verdicts = asyncio.run(_judge_rows(choice, python, hosting, [row], second_opinion))
+        told = verdicts[0].score.evidence
+        one = verdicts[0]
+        click.echo(_one_as_json(one, told) if as_json else _one_as_text(one, told))
+        failed = one.score.status == "error"
     else:
         assert completion is not None
         text = read_completion(completion)
@@ -131,6 +147,20 @@ async def _judge_one(
         return found, await pool.explain(gold, text)
 
 
+def _problem_row(problem: Path, text: str) -> CaseRow:
+    """The problem and the completion as a row of cases, which the verifier's `from_case` reads."""
+    from prime_core.api.errors import DatasetError
+    from prime_core.evaluation.verifying import CaseRow
+
+    try:
+        data = json.loads(problem.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DatasetError(
+            f"the problem can't be read: {error}", where=str(problem), fix="give a file of JSON"
+        ) from error
+    return CaseRow("completion", "", None, {"problem": data, "completion": text})
+
+
 def _objectionable(verdict: CaseVerdict) -> bool:
     return verdict.score.status == "error" or verdict.as_expected is False or verdict.disagrees
 
@@ -149,10 +179,30 @@ def _one_as_text(verdict: CaseVerdict, told: Mapping[str, Any]) -> str:
     seconds = "" if verdict.cpu_seconds is None else f", {verdict.cpu_seconds:.4f} s of CPU"
     lines = [f"{value} ({verdict.score.status}{seconds})"]
     # As JSON, so that lone surrogates and control characters of a completion print.
-    lines += [f"  {key}: {json.dumps(told[key])}" for key in told if key not in ("value", "status")]
+    for key, found in told.items():
+        if _is_table(found):
+            lines += _columns(found)
+        elif key not in ("value", "status"):
+            lines.append(f"  {key}: {json.dumps(found)}")
     if verdict.opinion is not None:
         lines.append(f"  second opinion: {_opinion(verdict)}")
     return "\n".join(lines)
+
+
+def _is_table(found: Any) -> bool:
+    return isinstance(found, list) and bool(found) and all(isinstance(row, dict) for row in found)
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Rows with equal keys as lines of aligned columns, numbered from 1."""
+    names = list(rows[0])
+    cells = [["", *names]]
+    for number, row in enumerate(rows, 1):
+        cells.append([str(number), *(json.dumps(row.get(name)).strip('"') for name in names)])
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    padded = ([f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)]
+              for line in cells)  # fmt: skip
+    return [f"  {'  '.join(line)}".rstrip() for line in padded]
 
 
 # --- a file of cases ------------------------------------------------------------------------------
@@ -164,7 +214,8 @@ def _line(verdict: CaseVerdict) -> dict[str, Any]:
         "id": verdict.row.id,
         "value": score.value,
         "status": score.status,
-        "cpu_seconds": verdict.cpu_seconds,
+        # Where a program was run, its own time is told, not that of the comparison.
+        "cpu_seconds": score.evidence.get("cpu_seconds", verdict.cpu_seconds),
         "rule": score.evidence.get("rule"),
     }
     found |= {name: score.evidence[name] for name in EVIDENCE_SHOWN if name in score.evidence}

@@ -148,3 +148,16 @@ def test_lines_that_are_no_cases_are_named(tmp_path: Path) -> None:
 )
 def test_one_thing_is_judged(arguments: list[str]) -> None:
     assert call("exact", *arguments)[0] == 2
+
+
+def test_a_problem_is_judged_by_the_verifier_that_reads_it(judge: Path, tmp_path: Path) -> None:
+    problem = tmp_path / "problem.json"
+    problem.write_text("{")
+    completion = tmp_path / "completion.txt"
+    completion.write_text("4")
+    arguments = ["judge", "--problem", str(problem), "--completion", str(completion)]
+    with pytest.raises(DatasetError, match="the problem can't be read"):
+        call(*arguments)
+    code, output = call(*arguments, "--gold", "4")
+    assert code == 2
+    assert "either --gold or --problem" in output

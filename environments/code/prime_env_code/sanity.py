@@ -87,7 +87,7 @@ def _reference_findings(task: Task, verifier: CodeVerifier) -> list[str]:
         return [f"it can't be judged: {score.evidence.get('detail')}"]
     if score.value != 1.0:
         return [f"the reference doesn't pass: {score.evidence.get('status')}"]
-    slowest = max((cpu for _, cpu, _, _ in score.evidence["results"]), default=0.0)
+    slowest = max((each["cpu_ms"] / 1000 for each in score.evidence["results"]), default=0.0)
     limit = verifier.time_limit(task)
     if slowest > SHARE_OF_LIMIT * limit:
         return [f"the reference takes {slowest:.2f} s of CPU, the limit is {limit:g} s"]

@@ -66,9 +66,9 @@ def take_apart(source: str, entry_point: str) -> list[Assertion]:
     if len(source) > MAX_SOURCE:
         raise Unsupported(f"a block of {len(source)} characters")
     try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise Unsupported(f"no Python: {error}") from error
+        body = expressions.parse(source).body
+    except ValueError as error:
+        raise Unsupported(str(error)) from error
     reader = _Reader({entry_point})
     for statement in body:
         if isinstance(statement, ast.FunctionDef) and statement.name == CHECK:
@@ -83,8 +83,8 @@ def take_apart(source: str, entry_point: str) -> list[Assertion]:
 def called_function(source: str) -> str | None:
     """The function that assertions call (MBPP), rather one that Python itself doesn't have."""
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = expressions.parse(source)
+    except ValueError:
         return None
     named = [
         node.func.id

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -56,6 +57,21 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{f"math.{name}": getattr(math, name) for name in ("isclose", "isnan", "isinf")},
 }
 CONSTANTS = {"math.pi": math.pi, "math.inf": math.inf, "math.e": math.e, "math.nan": math.nan}
+
+
+def parse(source: str) -> ast.Module:
+    """The tree of a data set's source.
+
+    Raises:
+        ValueError: it is no Python.
+    """
+    try:
+        with warnings.catch_warnings():
+            # An unknown escape such as \\w is the data's spelling, not this program's mistake.
+            warnings.simplefilter("ignore")
+            return ast.parse(source)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"no Python: {error}") from error
 
 
 class Unsupported(ValueError):

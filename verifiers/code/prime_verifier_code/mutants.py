@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from prime_verifier_code import expressions
+
 MutationName = Literal["off_by_one", "operator", "dropped_branch"]
 
 OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
@@ -53,9 +55,9 @@ def mutants(source: str) -> Iterator[Mutant]:
     """Every copy with one change.
 
     Raises:
-        SyntaxError: the source is no Python.
+        ValueError: the source is no Python.
     """
-    tree = ast.parse(source)
+    tree = expressions.parse(source)
     for number, node in enumerate(ast.walk(tree)):
         mutation = _mutation_of(node)
         if mutation is None:

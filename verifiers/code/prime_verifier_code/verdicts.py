@@ -50,6 +50,15 @@ class TestVerdict:
     peak_memory: int = 0
     detail: str = ""
 
+    def evidence(self) -> dict[str, Any]:
+        """The verdict as plain JSON."""
+        return {
+            "status": self.status,
+            "cpu_ms": round(1000 * self.cpu_seconds, 1),
+            "memory_mib": round(self.peak_memory / 2**20, 1),
+            "detail": self.detail,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
@@ -94,10 +103,7 @@ class Judgement:
             "first_failure": first,
             "statuses": dict(Counter(statuses)),
             "cpu_seconds": round(sum(verdict.cpu_seconds for verdict in self.verdicts), 4),
-            "results": [
-                [each.status, round(each.cpu_seconds, 4), each.peak_memory, each.detail]
-                for each in self.verdicts[:SHOWN]
-            ],
+            "results": [each.evidence() for each in self.verdicts[:SHOWN]],
         }
         if self.left_out:
             evidence["tests_left_out"] = self.left_out

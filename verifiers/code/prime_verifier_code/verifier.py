@@ -8,7 +8,7 @@ status error.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -152,15 +152,6 @@ class CodeVerifier:
         problem, text = row["problem"], row["completion"]
         prompt = (Message("user", str(problem.get("prompt", ""))),)
         return Task(str(row.get("id", "case")), prompt, verification=problem), Completion(text)
-
-    def table(self, evidence: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-        """The tests of a score's evidence as headings and rows."""
-        headings = ("test", "status", "cpu ms", "memory MiB", "detail")
-        rows = [
-            (str(number), status, f"{1000 * cpu:.1f}", f"{memory / 2**20:.1f}", detail)
-            for number, (status, cpu, memory, detail) in enumerate(evidence.get("results", ()), 1)
-        ]
-        return headings, rows
 
 
 def _code(problem: Problem, extracted: Extracted) -> str | None:

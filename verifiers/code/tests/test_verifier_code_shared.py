@@ -91,9 +91,12 @@ def passes_plainly(program: str, tests: str) -> bool:
         return False
 
 
-def chosen_mutants(program: str) -> list[Mutant]:
-    """One of each sort."""
-    found = {mutant.mutation: mutant for mutant in reversed(list(mutants(program)))}
+def chosen_mutants(program: str, given: str) -> list[Mutant]:
+    """One of each sort, in the part that isn't the problem's own text: HumanEval's tests use the
+    helpers of its prompt, and take them from there."""
+    first = given.count("\n")
+    changed = [mutant for mutant in mutants(program) if mutant.line > first]
+    found = {mutant.mutation: mutant for mutant in reversed(changed)}
     return [found[name] for name in MUTANTS if name in found]
 
 
@@ -119,7 +122,7 @@ def check(verifier: CodeVerifier, rows: list[tuple[dict[str, Any], str, str]]) -
     wrong = 0
     for data, program, tests in rows:
         assert judge(verifier, data, program) == 1.0, program
-        for mutant in chosen_mutants(program):
+        for mutant in chosen_mutants(program, data.get("prompt", "")):
             if not passes_plainly(mutant.source, tests):
                 assert judge(verifier, data, mutant.source) == 0.0, (mutant, tests)
                 wrong += 1

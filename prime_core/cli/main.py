@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "train": ("prime_core.cli.train", "train", "Run a config on this machine: all its processes."),
     "config": ("prime_core.cli.config", "config", "Explain, compare or describe run configs."),
     "plugins": ("prime_core.cli.plugins", "plugins", "List, show or diagnose installed plugins."),
+    "doctor": ("prime_core.cli.doctor", "doctor", "What this host gives: sandboxes."),
     "env": ("prime_core.cli.env", "env", "Virtual environments for environment hosts."),
     "profile": ("prime_core.cli.evaluation", "profile", "Measure pass rates of a model on tasks."),
     "eval": ("prime_core.cli.evaluation", "evaluate", "Evaluate a policy on held-out tasks."),

@@ -40,6 +40,9 @@ MESSAGES: tuple[tuple[str, str, str, str], ...] = (
 
 
 PREFIX = "prime-core-jail-"
+# Without a namespace the kernel counts all processes of the user, who may start others meanwhile;
+# a fork bomb is bounded by this many more than it was allowed.
+DRIFT = 128
 
 
 class LandlockLauncher:
@@ -81,7 +84,7 @@ class LandlockLauncher:
         settings = {
             "tmp": str(folder),
             "path": [str(path) for path in launched.packages],
-            "nproc": False,  # the kernel would count all processes of the user on this host
+            "processes_before": tasks_of(self._drop or os.geteuid()) + DRIFT,
             "confine": {
                 "read": [str(path) for path in (root, *loaders, *launched.packages)],
                 "write": [str(folder)],
@@ -106,3 +109,15 @@ def _sweep() -> None:
         owner = folder.name.removeprefix(PREFIX).partition("-")[0]
         if owner.isdigit() and not Path(f"/proc/{owner}").exists():
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def tasks_of(user: int) -> int:
+    """Processes and threads of a user on this host."""
+    count = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if process.stat().st_uid == user:
+                count += sum(1 for _ in (process / "task").iterdir())
+        except OSError:
+            continue  # it ended while we looked
+    return count

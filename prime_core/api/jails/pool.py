@@ -110,25 +110,27 @@ class JailedSandbox:
 
     def _take(self) -> Zygote:
         """A ready jail; starts others to replace it."""
-        for attempt in range(TRIES):
+        failures = 0
+        while True:
             with self._lock:
                 zygote = self._warm.popleft() if self._warm else None
+            warmed = zygote is not None
             zygote = zygote or self._launch()
-            self._refill()
             try:
                 zygote.wait_ready()
             except JailLost as error:
                 said = zygote.log_text() or str(error)
                 self._give_up(zygote)
-                if attempt == TRIES - 1:
+                failures += not warmed  # a warmed one may have been killed; others are there
+                if failures == TRIES:
                     missing = self._launcher.explain(said)
                     raise self._unlaunchable(tuple(missing)) from error
                 continue
-            except SandboxError:
+            except BaseException:
                 self._give_up(zygote)
                 raise
+            self._refill()
             return zygote
-        raise AssertionError("the last try returns or raises")
 
     def _refill(self) -> None:
         while True:

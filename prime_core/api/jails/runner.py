@@ -118,7 +118,7 @@ def become(
         posix.closerange(RESULT if kind == "script" else RESULT + 1, 1 << 16)
         posix.setsid()
         posix.chdir(settings["tmp"])
-        set_limits(message, count_processes=settings.get("nproc", True))
+        set_limits(message, settings.get("processes_before", 0))
         for confine in confining:
             confine()
         reopen_streams()
@@ -134,8 +134,11 @@ def become(
         posix._exit(code)
 
 
-def set_limits(message: dict[str, Any], *, count_processes: bool) -> None:
-    """Kernel limits of one child, soft and hard; none above what the jail was started with."""
+def set_limits(message: dict[str, Any], processes_before: int) -> None:
+    """Kernel limits of one child, soft and hard; none above what the jail was started with.
+
+    `processes_before` is what the kernel counts for this user beside the jail's own.
+    """
     megabyte = 1 << 20
     wanted = [
         (resource.RLIMIT_AS, (message["memory_mb"] + message["stack_mb"] + BASE_MB) * megabyte),
@@ -144,9 +147,8 @@ def set_limits(message: dict[str, Any], *, count_processes: bool) -> None:
         (resource.RLIMIT_NOFILE, message["open_files"]),
         (resource.RLIMIT_STACK, message["stack_mb"] * megabyte),
         (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NPROC, processes_before + message["processes"] + 1),  # and the zygote
     ]
-    if count_processes:
-        wanted.append((resource.RLIMIT_NPROC, message["processes"] + 1))  # the zygote counts too
     for name, value in wanted:
         hard = resource.getrlimit(name)[1]
         most = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -232,8 +234,8 @@ def report(error: BaseException) -> int:
     if isinstance(error, MemoryError):
         error.__traceback__ = None  # its frames hold what used the memory up
         return OUT_OF_MEMORY
-    trace = error.__traceback__ and error.__traceback__.tb_next
-    sys.excepthook(type(error), error, trace)
+    trace = error.__traceback__ and error.__traceback__.tb_next  # without our own frame
+    sys.excepthook(type(error), error.with_traceback(trace), trace)
     return 1
 
 

@@ -318,7 +318,7 @@ class StoreSection(Section):
 
 
 class PluginsSection(Section):
-    """Which plugins are kept out and which observers are let in."""
+    """Which plugins are kept out, which observers are let in, and who must have published them."""
 
     block: list[str] = Field(
         default_factory=list,

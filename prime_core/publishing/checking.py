@@ -109,5 +109,5 @@ def _refused(rules: list[dict[str, Any]], level: str, where: str) -> RunError:
 def _line(rule: Mapping[str, Any]) -> str:
     found = rule.get("findings")
     first = found[0] if isinstance(found, list) and found and isinstance(found[0], dict) else {}
-    seen = str(first.get("seen") or rule.get("undecided") or rule.get("title") or "")
+    seen = str(first.get("seen") or rule.get("reason") or rule.get("title") or "")
     return f"{rule.get('id')} {rule.get('status')}: {' '.join(seen.split())[:300]}"

@@ -153,6 +153,7 @@ def _values(wish: Wish, names: Names) -> dict[str, str]:
     if wish.kind == "environment":
         tasks = _template("environment/tasks.jsonl").encode()
         values["tasks_sha256"] = hashlib.sha256(tasks).hexdigest()
+    values["cases"] = _fill("verifier/cases.toml", values) if wish.kind == "verifier" else ""
     values["guide"] = _fill(f"{wish.kind}/guide.md", values).rstrip()
     return values
 

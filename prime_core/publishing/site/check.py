@@ -47,7 +47,7 @@ def _rank(status: str) -> int:
 
 def _notes(rule: Mapping[str, Any]) -> str:
     """Reasons, what was seen, and measures, as lines."""
-    lines = [str(rule[key]) for key in ("reason", "exempt", "not_applicable", "undecided")
+    lines = [str(rule[key]) for key in ("reason",)
              if isinstance(rule.get(key), str) and rule[key]]  # fmt: skip
     lines += [str(finding.get("seen", "")) for finding in findings(rule)]
     measures = rule.get("measures")

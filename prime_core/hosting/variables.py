@@ -46,6 +46,8 @@ ALLOWED = frozenset(
         "HF_DATASETS_CACHE",
         "HF_DATASETS_OFFLINE",
         "NLTK_DATA",
+        "NSJAIL",
+        "BWRAP",
     }
 )
 

@@ -1,0 +1,1 @@
+"""The parts of `benchmarks/math_verifier.py`: its material, what is measured, and the limits."""

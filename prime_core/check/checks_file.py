@@ -46,10 +46,10 @@ class Evidence(_Strict):
     """Files that the rules of level gold read; each holds the digest of what it was made with."""
 
     profile: str = Field(
-        default="", description="JSON that `prime-core check --write-evidence` wrote"
+        default="", description="JSON that `prime-core check --prove profile` wrote"
     )
     training: str = Field(default="", description="JSON of a short run whose reward rises")
-    replay: str = Field(default="", description="JSONL of stored completions and their scores")
+    replay: str = Field(default="", description="JSON of stored completions and their scores")
 
 
 class ChecksFile(_Strict):

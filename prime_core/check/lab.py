@@ -24,6 +24,7 @@ from prime_core.check.subject import Blocked, Subject
 from prime_core.config.sections import EnvironmentChoice, HostingSection, PluginChoice
 from prime_core.hosting.pool import HostPool
 from prime_core.hosting.verifier_pool import VerifierPool
+from prime_core.hub import KINDS
 
 T = TypeVar("T")
 
@@ -111,6 +112,18 @@ class Lab:
 
     # --- experiments ------------------------------------------------------------------------------
 
+    async def _registered(self, subject: Subject) -> None:
+        """The plugin can be made, as far as its registration and its parameters tell."""
+        assert subject.entry is not None
+        seen = (await self.observation()).plugins.get(subject.entry.label)
+        if seen is None or seen.get("error"):
+            raise Blocked("it can't be imported or registered (I01)")
+        parameters = seen.get("parameters") or {}
+        if parameters.get("schema_error") or parameters.get("default_error"):
+            raise Blocked("its parameters are refused (I10)")
+        if any(parameters.get("case_errors", ())):
+            raise Blocked("its parameters are refused (I10)")
+
     def _runnable(self) -> None:
         found = self.distribution
         if found.site is None:
@@ -140,6 +153,7 @@ class Lab:
                     "with": [case.params for case in checks.for_plugin(entry.label)],
                 }
                 for entry in self.distribution.entries
+                if entry.kind in KINDS
             ],
         }
         result, _, ended = await self.child("observe", request, self.limits.start_s)
@@ -165,7 +179,7 @@ class Lab:
         Raises:
             Blocked: there is nothing to run.
         """
-        self._runnable()
+        await self._registered(subject)
         if subject.kind == "verifier":
             assert subject.case is not None
             return synthetic.listing(subject.case)
@@ -235,7 +249,7 @@ class Lab:
         Raises:
             Blocked: no host can be started.
         """
-        self._runnable()
+        await self._registered(subject)
         key = ("bench", subject.key(), _frozen(variables))
         try:
             return await self._once(key, lambda: self._open_bench(subject, variables))

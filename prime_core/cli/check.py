@@ -45,6 +45,9 @@ def check(
     tasks: int,
     no_cache: bool,
     python: Path | None,
+    prove: Literal["profile", "training", "replay"] | None,
+    model: str,
+    config: Path | None,
     verbose: bool,
 ) -> None:
     """Check a distribution of plugins: a folder, a wheel, or the name of something installed.
@@ -75,6 +78,11 @@ def check(
         python=python or Path(sys.executable),
         progress=_progress,
     )
+    if prove is not None:
+        from prime_core.check.proving import prove as make
+
+        click.echo(f"wrote {make(order, prove, model=model, config=config)}")
+        return
     report = run(order)
     _progress("")
     text = render(report, form, verbose=verbose)

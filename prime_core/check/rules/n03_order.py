@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prime_core.check.repeating import deterministic, differing, work
-from prime_core.check.rule import Result, Rule, failed, nothing_to_see
+from prime_core.check.rule import Finding, Result, Rule, failed, nothing_to_see
 from prime_core.check.subject import Subject
 
 REPEATS = 3
@@ -15,8 +15,8 @@ async def examine(subject: Subject) -> Result:
         return nothing_to_see("it declares itself not deterministic")
     bench = await subject.lab.bench(subject)
     items = await work(subject)
-    first = await bench.judge(items, fresh=True)
-    findings = []
+    first = await bench.judge(items)
+    findings: list[Finding] = []
     for _ in range(REPEATS):
         again = await bench.judge(items[::-1], fresh=True)
         findings += differing(first, again[::-1], "scored again in another order")

@@ -1,0 +1,30 @@
+"""Checks of small distributions, each run once however many tests look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from check_fixtures import Files, write
+
+from prime_core.check.checking import Order, check
+from prime_core.check.lab import Limits
+from prime_core.check.outcome import Report
+
+SMALL = Limits(tasks=40, sample=24, item_s=1.5)
+
+
+@pytest.fixture(scope="session")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Report]:
+    """Writes a distribution's files and checks them."""
+
+    def run(files: Files, *rules: str, level: str = "silver", **more: object) -> Report:
+        folder = write(files, tmp_path_factory.mktemp("distribution"))
+        return check(Order(str(folder), level, rules, limits=SMALL, **more))
+
+    return run
+
+
+def failed(report: Report) -> set[str]:
+    """Ids of the rules that failed."""
+    return {outcome.rule.id for outcome in report.outcomes if outcome.status == "failed"}

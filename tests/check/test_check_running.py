@@ -1,0 +1,153 @@
+"""A check from outside: what it prints, exits with, keeps, and survives."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from check_fixtures import BAD, GOOD, write
+from conftest import failed
+
+from prime_core.api import RunError
+from prime_core.check.checking import Order, check
+from prime_core.check.formats import render
+from prime_core.check.outcome import Report
+
+pytestmark = pytest.mark.integration
+
+
+def test_an_exploit_can_be_scored_again(checked: Callable[..., Report], tmp_path: Path) -> None:
+    report = checked(BAD["H01"](), "H01", shrink=True)
+    exploit = report.outcomes[0].findings[0].exploit
+    assert exploit is not None
+    assert (exploit.text, exploit.value) == ("banana", 1.0)
+    again = json.loads(render(report, "json"))["outcomes"][0]["findings"][0]["reproduce"]
+    assert "prime-core score words --index" in again
+    # The command runs where the distribution is installed; here its source is on the path.
+    site = write(BAD["H01"](), tmp_path / "site")
+    info = site / "prime_env_words-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.4\nName: prime-env-words\nVersion: 0.1.0\n"
+        "Requires-Dist: prime-core>=0.1,<1\n"
+    )
+    (info / "entry_points.txt").write_text("[prime_core]\nenvironment.words = prime_env_words\n")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    variables = {**os.environ, "PYTHONPATH": str(site), "PATH": path}
+    done = subprocess.run(
+        ["bash", "-c", again], env=variables, capture_output=True, text=True, check=True
+    )
+    assert ": 1 (scored)" in done.stdout
+
+
+def test_a_long_exploit_shrinks_to_what_pays(checked: Callable[..., Report]) -> None:
+    report = checked(BAD["H07"](), "H07", shrink=True)
+    exploit = report.outcomes[0].findings[0].exploit
+    assert exploit is not None
+    assert exploit.text == "SystemExit"
+
+
+def test_formats_say_rule_sight_and_fix(checked: Callable[..., Report]) -> None:
+    report = checked(BAD["H01"](), "H01", "P01")
+    for form in ("text", "json", "junit", "sarif", "github", "html"):
+        said = render(report, form)
+        assert "H01" in said, form
+        assert "banana" in said, form
+        assert "chance_level" in said, form
+    suite = ET.fromstring(render(report, "junit"))
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    sarif = json.loads(render(report, "sarif"))
+    assert sarif["runs"][0]["results"][0]["ruleId"] == "H01"
+    assert render(report, "github").startswith("::error file=pyproject.toml,line=1,")
+
+
+def test_an_exemption_needs_a_reason_and_is_counted(checked: Callable[..., Report]) -> None:
+    reason = "the word banana is the pass phrase of the class this is taught in"
+    files = {**BAD["H01"](), "checks.toml": f'[exempt]\nH01 = "{reason}"\n'}
+    report = checked(files, "H01")
+    assert report.counts == {"exempt": 1}
+    assert report.exit_code == 0
+    assert reason in render(report, "text")
+
+
+def test_static_rules_run_nothing_of_the_package(
+    checked: Callable[..., Report], tmp_path: Path
+) -> None:
+    files = {**GOOD, "prime_env_words/__init__.py": f"open({str(tmp_path / 'ran')!r}, 'w')\n"}
+    report = checked(files, *(f"P{number:02}" for number in range(1, 13)))
+    assert not failed(report)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_results_are_kept_by_wheel_and_asked_anew_when_it_changes(tmp_path: Path) -> None:
+    folder = write(GOOD, tmp_path / "words")
+    order = Order(str(folder), "bronze", ("I01", "I02"), cache=tmp_path / "cache")
+    assert [each.cached for each in check(order).outcomes] == [False, False]
+    assert [each.cached for each in check(order).outcomes] == [True, True]
+    write(BAD["I01"](), folder)
+    report = check(order)
+    assert [each.cached for each in report.outcomes] == [False, False]
+    assert failed(report) == {"I01"}
+
+
+def test_a_hostile_package_hurts_nobody(checked: Callable[..., Report], tmp_path: Path) -> None:
+    home, secret = Path.home(), tmp_path / "secret"
+    secret.write_text("kept")
+    code = (
+        "import os, signal, socket, subprocess, sys\n"
+        "tries = [lambda: os.kill(os.getppid(), signal.SIGKILL),\n"
+        f"         lambda: os.unlink({str(secret)!r}),\n"
+        f"         lambda: open({str(home / 'hostile-was-here')!r}, 'w'),\n"
+        "         lambda: socket.create_connection(('192.0.2.1', 80), 1),\n"
+        "         lambda: subprocess.Popen(['sleep', '600'], start_new_session=True)]\n"
+        "for each in tries:\n"
+        "    try:\n"
+        "        each()\n"
+        "    except OSError:\n"
+        "        pass\n"
+        "while True: pass\n"
+    )
+    before = _sleepers()
+    files = {**GOOD, "prime_env_words/__init__.py": code}
+    folder = write(files, tmp_path / "hostile")
+    from prime_core.check.lab import Limits
+
+    report = check(Order(str(folder), "bronze", ("I01", "T01"), limits=Limits(start_s=4.0)))
+    said = {outcome.rule.id: outcome.status for outcome in report.outcomes}
+    assert said == {"I01": "failed", "T01": "undecided"}
+    assert "didn't end in time" in report.outcomes[0].findings[0].seen
+    if report.isolation.startswith("namespaces"):
+        assert secret.read_text() == "kept"
+        assert not (home / "hostile-was-here").exists()
+        assert _sleepers() == before
+
+
+def _sleepers() -> int:
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return listed.stdout.count("sleep 600")
+
+
+def test_commands_exit_as_they_say(tmp_path: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "prime_core", "check", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    folder = write(BAD["P02"](), tmp_path / "words")
+    bad = run(str(folder), "--rule", "P02", "--no-cache")
+    assert (bad.returncode, "FAIL   P02" in bad.stdout) == (1, True)
+    assert run(str(folder), "--rule", "P01", "--no-cache").returncode == 0
+    nothing = run(str(tmp_path / "nowhere"))
+    assert (nothing.returncode, "neither a folder" in nothing.stderr) == (2, True)
+    explained = run("--explain", "gold")
+    assert explained.stdout.startswith("# T01: ")
+
+
+def test_an_unknown_rule_ends_before_anything_is_built(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no rule is called 'X99'"):
+        check(Order(str(write(GOOD, tmp_path)), "bronze", ("X99",)))

@@ -47,38 +47,42 @@ def as_json(report: Report) -> str:
                 shown["exploit"]["text"] = finding.exploit.text[:TEXT_LIMIT]
                 shown["exploit"]["characters"] = len(finding.exploit.text)
             findings.append(shown)
-        rule = outcome.rule
-        outcomes.append(
-            {
-                "rule": rule.id,
-                "name": rule.name,
-                "level": rule.level,
-                "severity": rule.severity,
-                "cost": rule.cost,
-                "subject": outcome.subject,
-                "status": outcome.status,
-                "reason": outcome.reason,
-                "measures": dict(outcome.measures),
-                "seconds": round(outcome.seconds, 3),
-                "cached": outcome.cached,
-                "findings": findings,
-            }
-        )
+        outcomes.append(_json(outcome, findings))
     whole = {
         "schema": "prime-core/check/1",
         "name": report.name,
         "version": report.version,
         "wheel_digest": report.wheel_digest,
-        "asked": report.asked,
+        "level": report.asked,
+        "passed": report.exit_code == 0,
         "claimed": report.claimed,
         "reached": report.reached,
         "exit_code": report.exit_code,
+        "checker": " ".join(f"{name} {value}" for name, value in report.versions.items()),
         "isolation": report.isolation,
-        "versions": dict(report.versions),
         "counts": dict(report.counts),
-        "outcomes": outcomes,
+        "rules": outcomes,
     }
     return json.dumps(whole, indent=2)
+
+
+def _json(outcome: Outcome, findings: list[dict[str, Any]]) -> dict[str, Any]:
+    rule = outcome.rule
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "title": rule.title,
+        "level": rule.level,
+        "severity": rule.severity,
+        "cost": rule.cost,
+        "subject": outcome.subject,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "measures": dict(outcome.measures),
+        "seconds": round(outcome.seconds, 3),
+        "cached": outcome.cached,
+        "findings": findings,
+    }
 
 
 def as_junit(report: Report) -> str:

@@ -27,7 +27,7 @@ def test_an_exploit_can_be_scored_again(checked: Callable[..., Report], tmp_path
     exploit = report.outcomes[0].findings[0].exploit
     assert exploit is not None
     assert (exploit.text, exploit.value) == ("banana", 1.0)
-    again = json.loads(render(report, "json"))["outcomes"][0]["findings"][0]["reproduce"]
+    again = json.loads(render(report, "json"))["rules"][0]["findings"][0]["reproduce"]
     assert "prime-core score words --index" in again
     # The command runs where the distribution is installed; here its source is on the path.
     site = write(BAD["H01"](), tmp_path / "site")

@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "publish": ("prime_core.cli.publishing", "publish", "Publish a distribution to an index."),
     "index": ("prime_core.cli.publishing", "index", "Build, serve or verify an index."),
     "install": ("prime_core.cli.publishing", "install", "Install a verified distribution."),
+    "diff": ("prime_core.cli.drift", "diff", "Compare the rewards of two versions."),
     "check": ("prime_core.cli.check", "check", "Check a distribution: yes or no, with reasons."),
     "report": ("prime_core.cli.report", "report", "Timings and FLOP ratio of a run."),
     "outcomes": ("prime_core.cli.outcomes", "outcomes", "Balance of a run's rollouts."),

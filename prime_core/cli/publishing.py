@@ -103,7 +103,7 @@ def verify(url: str, publishers: tuple[str, ...], as_json: bool) -> None:
     from prime_core.publishing.source import StoreSource, open_source
 
     source = open_source(url)
-    audit = look(source, _addresses(publishers))
+    audit = look(source, addresses(publishers))
     if isinstance(source, StoreSource):
         audit.problems += stale(Index(url))
     if as_json:
@@ -182,7 +182,7 @@ def install(
     from prime_core.publishing.install import install as add
     from prime_core.publishing.resolve import Policy
 
-    trusted, level = _addresses(publishers), min_level or "none"
+    trusted, level = addresses(publishers), min_level or "none"
     if config_path is not None:
         from prime_core.config.load import load
 
@@ -215,7 +215,8 @@ def _signer(path: Path | None) -> Signer:
     return publisher(_key(path), _tell)
 
 
-def _addresses(given: tuple[str, ...]) -> frozenset[str]:
+def addresses(given: tuple[str, ...]) -> frozenset[str]:
+    """The addresses of `--publisher`, in small letters; click.BadParameter where one is none."""
     import re
 
     for each in given:

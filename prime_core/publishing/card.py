@@ -9,28 +9,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import subprocess
 import sys
 import tomllib
-import venv
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from prime_core.api.errors import FormatError, PrimeError, RunError
+from prime_core.api.errors import FormatError, PrimeError
 from prime_core.api.types import Completion, Message, Score, Task
 from prime_core.config.sections import EnvironmentChoice, HostingSection
 from prime_core.hosting.pool import HostPool
 from prime_core.publishing.publication import Dataset
+from prime_core.publishing.scratch import interpreter_with
 from prime_core.publishing.wheel import Wheel
 
 FORMAT = "prime-core/card/1"
 SAMPLES = 5  # tasks that are shown
 MEASURED = 64  # tasks that policies are scored on, evenly spread
 SHOWN = 4000  # characters of a text that is shown
-
-QUIETLY = ("--quiet", "--no-deps", "--no-index", "--disable-pip-version-check")
 
 Card = dict[str, Any]
 
@@ -50,7 +47,7 @@ def make_card(
     names = [name for kind, name, _ in wheel.plugins if kind == "environment"]
     environments: list[Card] = []
     datasets: list[Dataset] = []
-    python = _installed(path, scratch / "venv") if names else Path(sys.executable)
+    python = interpreter_with(path, scratch / "venv") if names else Path(sys.executable)
     for name in names:
         choice = EnvironmentChoice.model_validate(
             {"use": name, "python": python, "with": _parameters(project, f"environment.{name}")}
@@ -70,22 +67,6 @@ def make_card(
         "environments": environments,
         "profile": None if profile is None else read_profile(profile),
     }, tuple(datasets)
-
-
-def _installed(wheel: Path, folder: Path) -> Path:
-    """An interpreter that finds the wheel first, and then all that this one finds."""
-    venv.create(folder, with_pip=False, symlinks=True)
-    site = next((folder / "lib").glob("python*/site-packages"))
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "install", *QUIETLY, "--target", str(site), str(wheel)],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode != 0:
-        raise RunError(f"the wheel can't be installed: {done.stderr.strip()[-1000:]}")
-    others = [entry for entry in sys.path if entry and Path(entry).is_dir()]
-    (site / "zz_others.pth").write_text("".join(f"{entry}\n" for entry in others))
-    return folder / "bin" / "python"
 
 
 def _parameters(project: Path, label: str) -> dict[str, Any]:

@@ -76,6 +76,22 @@ def test_the_data_set_guide_prints_what_it_says(tmp_path: Path) -> None:
         assert text in printed
 
 
+@pytest.mark.integration
+def test_the_guide_to_programs_shows_the_table_of_tests(tmp_path: Path) -> None:
+    printed = play(ROOT / "docs/how-to/judge-code.md", tmp_path)
+    assert printed.startswith("0 (scored, ")
+    assert re.search(r"3 +wrong_answer", printed)
+    assert '"level": "' in printed
+
+
+def test_every_table_of_the_guide_to_programs_is_valid() -> None:
+    from prime_env_code import CodeEnvParams
+
+    text = (ROOT / "docs/how-to/judge-code.md").read_text(encoding="utf-8")
+    for block in [block for language, _, block in BLOCK.findall(text) if language == "toml"]:
+        CodeEnvParams.model_validate(tomllib.loads(block)["environments"][0]["with"])
+
+
 def test_every_mapping_of_the_data_set_guide_is_valid() -> None:
     from prime_env_jsonl import JsonlParams
 
@@ -93,7 +109,9 @@ def test_every_mapping_of_the_data_set_guide_is_valid() -> None:
     [
         "environments/arithmetic",
         "environments/jsonl",
+        "environments/code",
         "verifiers/exact",
+        "verifiers/code",
         "plugins/rewards",
         "plugins/length_budgets",
         "plugins/data_filters",

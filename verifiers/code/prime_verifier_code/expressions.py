@@ -67,7 +67,7 @@ def parse(source: str) -> ast.Module:
     """
     try:
         with warnings.catch_warnings():
-            # An unknown escape such as \\w is the data's spelling, not this program's mistake.
+            # An unknown escape such as \w is the data's spelling, not this program's mistake.
             warnings.simplefilter("ignore")
             return ast.parse(source)
     except (SyntaxError, RecursionError, MemoryError) as error:

@@ -31,6 +31,11 @@ FORMATS = ("text", "json", "junit", "sarif", "github", "html")
 @click.option("--no-cache", is_flag=True, help="Ask every rule anew.")
 @click.option("--python", type=click.Path(exists=True, path_type=Path),
               help="Interpreter with prime-core and the requirements.")  # fmt: skip
+@click.option("--prove", type=click.Choice(["profile", "training", "replay"]),
+              help="Make evidence for level gold, and write it into PATH/evidence.")  # fmt: skip
+@click.option("--model", default="", metavar="M", help="Model of --prove profile.")
+@click.option("--config", type=click.Path(exists=True, path_type=Path),
+              help="Run config of --prove training.")  # fmt: skip
 @click.option(
     "-v", "--verbose", is_flag=True, help="Show rules that hold, with what they measured."
 )

@@ -10,8 +10,10 @@ import re
 from dataclasses import dataclass
 
 _COMMAND = re.compile(r"\\(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
-_BRACES = re.compile(r"\\.|[{}]|\$\$?|\n\s*\n", re.DOTALL)
-MAX_BOXES = 400
+_BRACES = re.compile(r"\\.|[{}]|\$\$?", re.DOTALL)
+_BARE = re.compile(r"-?\d+(?:\.\d+)?|[A-Za-z]")
+MAX_BOXES = 60
+MAX_UNCLOSED = 2_000  # characters looked at for the end of a formula whose box never closes
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,51 +27,51 @@ class Box:
 
 def find_boxes(text: str) -> list[Box]:
     """The last boxes of the text, at most MAX_BOXES, in order; contents without inner boxes."""
-    starts = [(match.start(), match.end()) for match in _COMMAND.finditer(text)]
+    starts = [(match.start(), match.end()) for match in _COMMAND.finditer(text)][-MAX_BOXES:]
+    if not starts:
+        return []
+    closing = _closing_braces(text, starts[0][1])
     found: list[Box] = []
     reach = 0
-    for start, after in starts[-MAX_BOXES:]:
+    for start, after in starts:
         if start < reach:
             continue
-        box = _box_at(text, start, after)
+        box = _box_at(text, start, after, closing)
         if box is not None:
             found.append(box)
             reach = box.end
     return found
 
 
-def _box_at(text: str, start: int, after: int) -> Box | None:
+def _closing_braces(text: str, start: int) -> dict[int, int]:
+    """Where each brace that opens behind `start` closes; those that never do aren't in it."""
+    closing: dict[int, int] = {}
+    opened: list[int] = []
+    for match in _BRACES.finditer(text, start):
+        if match[0] == "{":
+            opened.append(match.start())
+        elif match[0] == "}" and opened:
+            closing[opened.pop()] = match.start()
+    return closing
+
+
+def _box_at(text: str, start: int, after: int, closing: dict[int, int]) -> Box | None:
     if after >= len(text):
         return None
     if text[after] != "{":
-        match = re.compile(r"-?\d+(?:\.\d+)?|[A-Za-z]").match(text, after)
+        match = _BARE.match(text, after)
         return Box(match[0], start, match.end()) if match else None
+    if after in closing:
+        end = closing[after]
+        return Box(_inner(text[after + 1 : end]), start, end + 1)
     depth = 0
-    for match in _BRACES.finditer(text, after):
-        mark = match[0]
-        if mark == "{":
-            depth += 1
-        elif mark == "}":
-            depth -= 1
-            if depth == 0:
-                return Box(_inner(text[after + 1 : match.start()]), start, match.end())
-        elif mark in ("$", "$$", r"\]", r"\)") and depth == 1 and _unclosed(text, after):
+    for match in _BRACES.finditer(text, after, after + MAX_UNCLOSED):
+        if match[0] in "{}":
+            depth += 1 if match[0] == "{" else -1
+        elif match[0] in ("$", "$$", r"\]", r"\)") and depth == 1:
             # the brace was forgotten, the formula ends: \boxed{7$
             return Box(text[after + 1 : match.start()], start, match.end())
     return None
-
-
-def _unclosed(text: str, after: int) -> bool:
-    """Whether the brace at `after` never closes."""
-    depth = 0
-    for match in _BRACES.finditer(text, after):
-        if match[0] == "{":
-            depth += 1
-        elif match[0] == "}":
-            depth -= 1
-            if depth == 0:
-                return False
-    return True
 
 
 def _inner(content: str) -> str:

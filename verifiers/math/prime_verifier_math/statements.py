@@ -12,22 +12,23 @@ from dataclasses import dataclass
 MAX_STATEMENT = 1_200  # characters looked at behind a statement's words
 MAX_TRIED = 20  # statements looked at, from the last
 
+# runs of white space are possessive: nothing behind them may give them back
 _WORDS = re.compile(
-    r"\b(?:(?:final|correct)\s+(?:answer|result)|answers?)\b"
-    r"(?:\s+(?:to|for|of)\s[^.:\n$]{1,80}?(?=\s(?:is|are)\b))?"
-    r"\}?\s*(?:\*\*|__)?\s*(?:[:=]|\bis\b|\bare\b|\bequals\b|\bwill be\b)"
-    r"\s*\}?\s*(?:\*\*|__)?\s*:?\}?",
+    r"\b(?:(?:final|correct)\s++(?:answer|result)|answers?)\b"
+    r"(?:\s++(?:to|for|of)\s[^.:\n$]{1,80}?(?=\s(?:is|are)\b))?"
+    r"\}?\s*+(?:\*\*|__)?+\s*+(?:[:=]|\bis\b|\bare\b|\bequals\b|\bwill be\b)"
+    r"\s*+\}?+\s*+(?:\*\*|__)?+\s*+:?\}?",
     re.IGNORECASE,
 )
 # a heading or a label of its own line: "**Final Answer**", "**Answer.** 5", "### Answer"
 _HEADING = re.compile(
-    r"^[ \t]*[#*_>\s]*\b(?:final\s+answer|answer)\b[ \t]*"
-    r"(?:[.:]?(?:\*\*|__)[.:]?|[.:]?[ \t]*$|\.)[ \t]*",
+    r"^[#*_> \t]*\b(?:final[ \t]++answer|answer)\b[ \t]*+"
+    r"(?:[.:]?(?:\*\*|__)[.:]?|[.:]?[ \t]*+$|\.)[ \t]*+",
     re.IGNORECASE | re.MULTILINE,
 )
 # a conclusion that emphasises its one value, in the last paragraph
 _LOOSE = re.compile(
-    r"(?:\b(?:is|are|equals)\b|=)\s*(?:(?:therefore|thus|hence|simply|exactly|just)\s*)?:?\s*"
+    r"(?:\b(?:is|are|equals)\b|=)\s*+(?:(?:therefore|thus|hence|simply|exactly|just)\s*+)?:?\s*+"
     r"(?P<value>\*\*[^*\n]{1,200}\*\*)",
     re.IGNORECASE,
 )
@@ -37,7 +38,7 @@ _MATH = re.compile(
     r"\$\$(?P<d>[^$]+)\$\$|\$(?P<s>[^$\n]+)\$|\\\((?P<p>.+?)\\\)|\\\[(?P<b>.+?)\\\]", re.DOTALL
 )
 _SENTENCE_END = re.compile(
-    r"(?<![A-Z])\.(?=\s|$|\*|\"|\))|\n\s*\n|\n(?=\S)|[!?](?=\s|$)|\\\]|\\\)|</"
+    r"(?<![A-Z])\.(?=\s|$|\*|\"|\))|\n(?=\S)|\n[ \t]*+\n|[!?](?=\s|$)|\\\]|\\\)|</"
 )
 _TAIL = re.compile(
     r"[,;(]?\s*(?:\b(?:see|since|because|as|which|where|so|if|given|for|when|by|hence|thus|"

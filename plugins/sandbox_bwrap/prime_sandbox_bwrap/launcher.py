@@ -91,7 +91,7 @@ class BwrapLauncher:
             *("--unshare-all", "--unshare-user", "--as-pid-1", "--die-with-parent"),
             *("--new-session", "--cap-drop", "ALL", "--hostname", "jail"),
             *("--uid", INSIDE_USER, "--gid", INSIDE_USER),
-            *("--ro-bind", root, "/"),
+            *("--ro-bind", root, "/", "--dev-bind", "/dev/null", "/dev/null"),
             *(part for at, path in packages.items() for part in _package(at, path)),
             *("--perms", "1777", "--size", str(tmp_bytes), "--tmpfs", "/tmp"),  # noqa: S108
             *("--remount-ro", "/", "--chdir", "/tmp", "--clearenv"),  # noqa: S108

@@ -87,7 +87,7 @@ class LandlockLauncher:
             "processes_before": tasks_of(self._drop or os.geteuid()) + DRIFT,
             "confine": {
                 "read": [str(path) for path in (root, *loaders, *launched.packages)],
-                "write": [str(folder)],
+                "write": [str(folder), "/dev/null"],
                 "filter": bpf_program(),
             },
         }

@@ -118,6 +118,7 @@ class NsjailLauncher:
             *("--nice_level", str(nice)),
             *("--chroot", root, "--mount", f"none:/tmp:tmpfs:{tmp}"),
             *(part for at, path in packages.items() for part in ("-R", f"{path}:/packages/{at}")),
+            *("--bindmount", "/dev/null"),
             *("--disable_proc", "--iface_no_lo", "--hostname", "jail", "--cwd", "/tmp"),  # noqa: S108
             *("--seccomp_string", kafel_policy()),
             *(part for pair in variables.items() for part in ("--env", "=".join(pair))),

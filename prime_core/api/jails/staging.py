@@ -23,7 +23,7 @@ from pathlib import Path
 
 from prime_core.api.errors import SandboxError
 
-FORMAT = 1  # raise it when the same interpreter has to be staged anew
+FORMAT = 2  # raise it when the same interpreter has to be staged anew
 MANIFEST = "manifest.json"  # beside the root, not in it
 PACKAGE_PLACES = 8  # mount points for folders of packages
 
@@ -151,6 +151,7 @@ def _fill(root: Path) -> str:
     stdlib = Path(sysconfig.get_path("stdlib"))
     for folder in ("py/bin", "py/lib", "tmp", "dev"):
         (root / folder).mkdir(parents=True)
+    (root / "dev" / "null").touch()  # the host's is mounted over it
     for number in range(PACKAGE_PLACES):
         (root / "packages" / str(number)).mkdir(parents=True)
     library = root / "py" / "lib" / stdlib.name

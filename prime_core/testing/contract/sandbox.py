@@ -111,6 +111,8 @@ class SandboxContract:
             "print(int(input()) + int(input()))\nexit()",
             "out = open(1, 'w')\nout.write(str(int(input()) + int(input())))",
             "import atexit\natexit.register(lambda: print(int(input()) + int(input())))",
+            "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'pass'], "
+            "stdout=subprocess.DEVNULL, check=True)\nprint(int(input()) + int(input()))",
             "import asyncio\nasync def f(): print(int(input()) + int(input()))\nasyncio.run(f())",
             "import threading\nthreading.stack_size(64 << 20)\n"
             "threading.Thread(target=lambda: print(int(input()) + int(input()))).start()",

@@ -42,6 +42,8 @@ class Limits:
         default_token_limit: that of a class not named.
         max_prompt_tokens: limit of a prompt that was generated from.
         max_turns: turns of the model in one rollout.
+        vocabulary: token ids are below it; the trainer looks each up in a table of this size.
+        node_class: the class that a dispatch must name; a node doesn't choose its own.
         score_ranges: lowest and highest score by environment label.
     """
 
@@ -54,6 +56,8 @@ class Limits:
     max_prompt_tokens: int
     max_turns: int
     score_ranges: Mapping[str, tuple[float, float]]
+    vocabulary: int
+    node_class: str
 
     def token_limit(self, node_class: str) -> int:
         """The token limit of one completion on a node of this class."""
@@ -110,6 +114,9 @@ def _out_of_bounds(row: RolloutRow, token_limit: int, limits: Limits) -> Iterato
         yield f"has temperature {row.temperature}, not {limits.temperature}"
     if row.score_status != "error" and len(row.prompt_tokens) > limits.max_prompt_tokens:
         yield f"has {len(row.prompt_tokens)} prompt tokens, above {limits.max_prompt_tokens}"
+    largest = max(max(row.prompt_tokens, default=0), max(row.completion_tokens, default=0))
+    if largest >= limits.vocabulary:
+        yield f"has token id {largest}, beyond the model's {limits.vocabulary}"
     if len(row.turn_ends) > limits.max_turns:
         yield f"has {len(row.turn_ends)} turns, above {limits.max_turns}"
     bounds = limits.score_ranges.get(row.environment)

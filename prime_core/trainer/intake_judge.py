@@ -161,6 +161,8 @@ class Judge:
             return "run: the dispatch names another run id"
         if dispatch.groups > self._max_groups or dispatch.group_size != self._group_size:
             return f"dispatch: {dispatch.groups} groups of {dispatch.group_size} isn't allowed"
+        if dispatch.node_class != self._limits.node_class:
+            return f"dispatch: the class is {self._limits.node_class}, whatever a node names"
         version = dispatch.policy_version
         if version > newest_version or not self._rules.allows(dispatch.step, version):
             return f"version: step {dispatch.step} doesn't allow version {version} now"

@@ -5,7 +5,9 @@ Called once when the process starts; whatever doesn't fit the lock fails here, b
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prime_core.api.errors import IntegrityError, RunError
@@ -92,7 +94,22 @@ def limits_of(config: RunConfig, lock: Lock, tasks: dict[str, TaskList]) -> Limi
         max_prompt_tokens=engine.max_prompt_tokens,
         max_turns=engine.max_turns,
         score_ranges={label: tasks[label].score_range for label in tasks},
+        vocabulary=_vocabulary(config.run.dir / layout.MODEL / "config.json"),
+        node_class=engine.node_class,
     )
+
+
+def _vocabulary(settings: Path) -> int:
+    """Rows of the model's embedding; IntegrityError where the model's config doesn't say."""
+    try:
+        found = json.loads(settings.read_text(encoding="utf-8"))
+        return int(found.get("text_config", found)["vocab_size"])  # several modalities: nested
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise IntegrityError(
+            "the model's config names no vocab_size, so token ids can't be checked",
+            where=str(settings),
+            fix="restore the run's model directory; a run never changes it",
+        ) from error
 
 
 def online_filters(config: RunConfig, hub: Hub, context: RunContext) -> list[OnlineFilter]:

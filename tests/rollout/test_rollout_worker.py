@@ -15,6 +15,7 @@ from prime_core.api import RunError
 from prime_core.config.sections import RunConfig
 from prime_core.store import layout
 from prime_core.store.checks import Limits, check_submission
+from prime_core.store.counter import Work
 from prime_core.store.metrics import read_metrics
 from prime_core.store.objects import open_store
 from prime_core.store.records import Dispatch
@@ -85,6 +86,8 @@ def test_a_submission_is_what_was_dispatched_and_is_repeated_bit_for_bit(
         max_prompt_tokens=300,
         max_turns=8,
         score_ranges={"arithmetic": (0.0, 1.0), "retry": (0.0, 1.0)},
+        vocabulary=2**16,
+        node_class="default",
     )
     assert check_submission(submission, dispatch, limits) == []
     assert {row.environment for row in submission.rows} == {"arithmetic", "retry"}
@@ -169,6 +172,27 @@ def test_work_that_nobody_needs_any_more_is_cancelled_and_never_submitted(
 
     asyncio.run(work())
     assert store.list(layout.submissions_dir(0)) == []
+
+
+def test_a_file_that_somebody_put_under_the_node_s_name_does_not_stop_it(
+    config: RunConfig,
+) -> None:
+    store = open_store(config)
+    store.put(layout.submission_path(0, "worker-0", 0), b"foreign")
+
+    async def work() -> None:
+        async with Opened(config) as (worker, equipment):
+            found = await equipment.seeker.seek()
+            assert isinstance(found, Work)
+            await worker._load(0)
+            assert worker._policy is not None
+            dispatch = equipment.dispatch(found, worker._policy.digest)
+            assert dispatch.n == 1
+            store.put(layout.submission_path(*dispatch.key), b"foreign too")
+            await worker._serve(dispatch)
+
+    asyncio.run(work())
+    assert any(record.get("foreign_submissions") for record in read_metrics(config.run.dir))
 
 
 def test_another_engine_than_the_prepared_one_is_refused(config: RunConfig) -> None:

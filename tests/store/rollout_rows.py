@@ -22,6 +22,8 @@ LIMITS = Limits(
     max_prompt_tokens=8,
     max_turns=2,
     score_ranges={"sums": (0.0, 1.0)},
+    vocabulary=100,
+    node_class="default",
 )
 
 

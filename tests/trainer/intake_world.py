@@ -189,6 +189,8 @@ class World:
             8,
             max_turns,
             dict.fromkeys(("sums", "words"), (0.0, 1.0)),
+            vocabulary=100,
+            node_class="default",
         )
         return Judge(
             self.rules,

@@ -51,6 +51,7 @@ def prepare(config: RunConfig) -> tuple[ObjectStore, Lock]:
     store.put(layout.tasks_path(LABEL), tasks.to_json())
     lock = Lock("run-1", (), {}, {LABEL: tasks.digest}, "engine-1", {}, HEX, HEX)
     store.put(layout.LOCK, lock.to_json())
+    store.put(f"{layout.MODEL}/config.json", b'{"vocab_size": 100}')
     return store, lock
 
 

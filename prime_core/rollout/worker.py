@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from prime_core.api.errors import IntegrityError
 from prime_core.rollout.setup import Equipment, equip
+from prime_core.store.objects import ObjectExistsError
 
 if TYPE_CHECKING:
     from prime_core.api import PolicyFiles
@@ -94,7 +95,13 @@ class Worker:
             logger.info("step %d, submission %d: nobody needs it", dispatch.step, dispatch.n)
             self._with.metrics.log(dispatch.step, submission=dispatch.n, cancelled=1)
             return
-        size = self._with.submit(dispatch, produced.rows)
+        try:
+            size = self._with.submit(dispatch, produced.rows)
+        except ObjectExistsError:
+            # Not ours: what we had written, we wouldn't have generated again.
+            logger.exception("somebody else wrote submission %d of this node", dispatch.n)
+            self._with.metrics.log(dispatch.step, submission=dispatch.n, foreign_submissions=1)
+            return
         self._log(dispatch, produced, size)
 
     async def _load(self, version: int) -> None:

@@ -90,9 +90,14 @@ class RunView:
     closed: dict[int, Closed] = field(default_factory=dict)
 
     def next_index(self, step: int, node: str) -> int:
-        """The index of a node's next submission for a step."""
-        indices = [n for s, owner, n in self.dispatches if (s, owner) == (step, node)]
-        return max(indices, default=-1) + 1
+        """The index of a node's next submission for a step: the smallest that nobody took.
+
+        Somebody else may have put a file under the node's name. Dispatching its index again would
+        end in two submissions of one name; leaving a gap would hold up all that come after it.
+        """
+        tables = (self.dispatches, self.receipts, self.submissions)
+        used = {n for table in tables for s, owner, n in table if (s, owner) == (step, node)}
+        return next(n for n in range(len(used) + 1) if n not in used)
 
     def unfinished(self, node: str, rules: StepRules) -> list[Dispatch]:
         """A node's dispatches that it hasn't submitted and that may still train, oldest first.

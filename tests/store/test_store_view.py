@@ -77,6 +77,13 @@ def test_a_refresh_reads_each_object_once(tmp_path: Path) -> None:
     assert set(store.reads.values()) == {1}
     assert view.next_index(0, "worker-0") == 1
     assert view.next_index(1, "worker-0") == 0
+    # a file that nobody dispatched takes its name, but leaves no gap before it
+    store.put(layout.submission_path(0, "worker-0", 1), b"foreign")
+    store.put(layout.submission_path(1, "worker-0", 7), b"foreign")
+    other = StoreView(store, StepRules(20, 2, 1, 1))
+    other.refresh()
+    assert other.next_index(0, "worker-0") == 2
+    assert other.next_index(1, "worker-0") == 0
 
 
 def test_a_view_made_late_says_the_same_as_one_that_followed(tmp_path: Path) -> None:

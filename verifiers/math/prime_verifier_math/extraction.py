@@ -21,7 +21,8 @@ _RETRACTS = re.compile(
     r"(?:is|was|that's|it's) (?:wrong|incorrect|not right|not correct|not valid|invalid)|"
     r"mistake|mistaken|in error|an error|miscalculat\w*|misread|redo\w*|recount\w*|recheck\w*|"
     r"(?:this|that|which|it) fails|doesn't (?:work|hold|satisfy)|does not (?:work|hold|satisfy)|"
-    r"ruled out|discard|disregard|retract|hmm|no(?=,)|sign error|instead|should (?:be|have been)|not)\b",
+    r"ruled out|discard|disregard|retract|hmm|no(?=,)|sign error|instead|"
+    r"should (?:be|have been)|not)\b",
     re.IGNORECASE,
 )
 _RETRACTS_LAST = re.compile(
@@ -45,11 +46,13 @@ _HEDGES = re.compile(
 )
 _CONCLUDES = re.compile(
     r"\b(?:final|therefore|thus|hence|so|conclude|conclusion|answer|finally|result|overall|"
-    r"summary|altogether|total|consequently|gives|get|obtain|which means|now|then|step)\b|\n\s*\n",
+    r"summary|altogether|total|consequently|gives|get|obtain|which means|now|then|step)\b|"
+    r"\n[ \t]*+\n",
     re.IGNORECASE,
 )
+# what may stand between boxes that are one answer: every alternative begins with another character
 _JOINS = re.compile(
-    r"[\s,;.$&]*(?:\\(?:quad|qquad|,|;|text\{\s*(?:and|or)\s*\})|and|or|,|;|\\\(|\\\)|\\\[|\\\]|[\s$&])*[\s,;$]*",
+    r"(?:[\s,;.$&]|\\(?:quad|qquad|,|;|text\{\s*+(?:and|or)\s*+\}|\(|\)|\[|\])|and\b|or\b)*+",
     re.IGNORECASE,
 )
 

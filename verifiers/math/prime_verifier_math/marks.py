@@ -10,6 +10,7 @@ import re
 from prime_verifier_math import wording
 from prime_verifier_math.answers import Based, Choice
 
+MAX_MARKED = 300  # characters of an answer that may be one of these
 _BASED = re.compile(
     r"(?P<sign>[-+]?)\s*\(?\s*(?P<digits>[0-9][0-9A-Za-z.]*|[A-Z][0-9A-Z]*[0-9][0-9A-Z]*)\s*\)?\s*"
     r"(?:_\s*\{?\s*\(?\s*(?P<base>\d{1,2}|[a-z]+)\s*\)?\s*\}?"
@@ -25,7 +26,7 @@ WRAPPED = re.compile(r"\\(?:text|mathrm|textbf|mathbf|textnormal|mbox|rm)\s*\{([
 
 def read_based(text: str) -> Based | None:
     """Digits with a base behind them: 101_2, A5_{11}, 12 (base 8)."""
-    if "_" not in text and "base" not in text:
+    if ("_" not in text and "base" not in text) or len(text) > MAX_MARKED:
         return None
     match = _BASED.fullmatch(WRAPPED.sub(r"\1", text).strip())
     if match is None:
@@ -42,7 +43,7 @@ def read_based(text: str) -> Based | None:
 
 def read_choice(text: str) -> Choice | None:
     """A choice letter with or without what it stands for: (C), C. 42, \\textbf{(C)} 42."""
-    if len(text) > 300:
+    if len(text) > MAX_MARKED:
         return None
     plain = WRAPPED.sub(r"\1", text).strip()
     if re.fullmatch(r"\(?[A-Z]\)?\.?", plain):

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from prime_core import __version__
-from prime_core.api.errors import FormatError, RunError
+from prime_core.api.errors import FormatError, IntegrityError, RunError
 from prime_core.publishing.publication import LEVELS, Check
+from prime_core.publishing.wheel import Wheel
 
 LIMIT_S = 4 * 3600  # a check at gold trains
 SHOWN = 8  # failed rules that the error names
@@ -35,12 +36,16 @@ def unchecked() -> Checked:
     return Checked(b'{"level":"none","rules":[]}\n', Check(level="none"))
 
 
-def run_check(project: Path, level: str) -> Checked:
+def run_check(project: Path, level: str, wheel: Wheel) -> Checked:
     """Check a project at a level.
+
+    Args:
+        wheel: what was built of it; the report must be of the same files.
 
     Raises:
         RunError: it doesn't pass (names the rules), or the check can't run.
         FormatError: the report isn't one.
+        IntegrityError: it is of other files than the wheel's.
     """
     command = [sys.executable, "-m", "prime_core", "check", str(project)]
     try:
@@ -61,7 +66,15 @@ def run_check(project: Path, level: str) -> Checked:
             where=str(project),
             fix=f"make `prime-core check {project} --level {level}` work",
         ) from error
-    return read_report(report, level, str(project))
+    checked = read_report(report, level, str(project))
+    seen = tuple(report.get(key) for key in ("name", "version", "wheel_digest"))
+    if seen != (wheel.name, wheel.version, wheel.content_sha256):
+        raise IntegrityError(
+            f"the check looked at {seen[0]} {seen[1]} of other files than the wheel to be signed",
+            where=str(project),
+            fix="publish again, and change nothing meanwhile",
+        )
+    return checked
 
 
 def read_report(report: object, level: str, where: str) -> Checked:

@@ -27,7 +27,7 @@ from prime_core.publishing.wheel import Wheel, build, read_wheel
 from prime_core.signing import Signer
 
 Tell = Callable[[str], None]
-Checker = Callable[[Path, str], Checked]
+Checker = Callable[[Path, str, Wheel], Checked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def publish(
         version_key(wheel.version)
         tell(f"built {path.name} twice, equal: {wheel.sha256}")
         index.check_free(normalised(wheel.name), wheel.version)
-        checked = unchecked() if level == "none" else checker(project, level)
+        checked = unchecked() if level == "none" else checker(project, level, wheel)
         tell(f"checked: {checked.check.level}, {checked.check.passed} rules passed")
         made, datasets = make_card(wheel, path, project, scratch, profile)
     card = as_json(made)

@@ -42,6 +42,8 @@ class Wheel:
     Attributes:
         plugins: (kind, name, module) of every entry point of group prime_core, sorted.
         source_sha256: `tree_digest` of its Python files: the reward's source.
+        content_sha256: over names and contents of its files but RECORD and WHEEL, as the check's
+            report has it.
         data: path and SHA-256 of every file that isn't Python or metadata, sorted.
         metadata: the bytes of METADATA.
         readme: the description, Markdown or plain text.
@@ -58,6 +60,7 @@ class Wheel:
     licence: str
     plugins: tuple[tuple[str, str, str], ...]
     source_sha256: str
+    content_sha256: str
     data: tuple[tuple[str, str], ...]
     metadata: bytes
     readme: str
@@ -175,10 +178,20 @@ def read_wheel(data: bytes, filename: str) -> Wheel:
         licence=headers["License-Expression"] or headers["License"] or "",
         plugins=_plugins(contents.get(f"{folder}/entry_points.txt", b""), filename),
         source_sha256=tree_digest({p: h for p, h in inside.items() if p.endswith(".py")}),
+        content_sha256=_content_digest(contents, folder),
         data=tuple(sorted((p, h) for p, h in inside.items() if not p.endswith(".py"))),
         metadata=contents[f"{folder}/METADATA"],
         readme=described if isinstance(described, str) else "",
     )
+
+
+def _content_digest(contents: Mapping[str, bytes], folder: str) -> str:
+    digest = hashlib.sha256()
+    for name, content in sorted(contents.items()):
+        if name not in (f"{folder}/RECORD", f"{folder}/WHEEL"):  # they name the build tool
+            head = f"{len(name.encode())} {len(content)} {name}"
+            digest.update(head.encode() + content)
+    return digest.hexdigest()
 
 
 def _contents(data: bytes, filename: str) -> dict[str, bytes]:

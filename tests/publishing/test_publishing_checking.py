@@ -7,16 +7,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from publishing_support import ALICE, REPORT
+from publishing_support import ALICE, REPORT, tiny_wheel
 
-from prime_core.api.errors import FormatError, RunError, StoreError
+from prime_core.api.errors import FormatError, IntegrityError, RunError, StoreError
 from prime_core.publishing import checking
 from prime_core.publishing.checking import Checked, read_report, run_check, unchecked
 from prime_core.publishing.index import Index
+from prime_core.publishing.names import PREFIXES
 from prime_core.publishing.publication import Publication
 from prime_core.publishing.publish import publish
 from prime_core.publishing.scaffold import Wish, create
 from prime_core.publishing.source import read_blob, read_release
+from prime_core.publishing.wheel import Wheel, build, read_wheel
 
 
 def test_a_pass_is_summed_up():
@@ -71,7 +73,7 @@ def test_a_check_that_gives_no_report_is_an_error(monkeypatch, tmp_path, code):
     script.chmod(0o755)
     monkeypatch.setattr(checking.sys, "executable", str(script))
     with pytest.raises(RunError, match="without a report"):
-        run_check(tmp_path, "bronze")
+        run_check(tmp_path, "bronze", read_wheel(*tiny_wheel("a-b")[::-1]))
 
 
 @pytest.fixture
@@ -80,7 +82,7 @@ def project(tmp_path) -> Path:
 
 
 def test_nothing_is_published_that_fails(project, tmp_path):
-    def fails(path: Path, level: str) -> Checked:
+    def fails(path: Path, level: str, wheel: Wheel) -> Checked:
         raise RunError("it doesn't pass")
 
     url = str(tmp_path / "index")
@@ -90,7 +92,7 @@ def test_nothing_is_published_that_fails(project, tmp_path):
 
 
 def test_what_is_published_is_what_was_built_and_checked(project, tmp_path):
-    def passes(path: Path, level: str) -> Checked:
+    def passes(path: Path, level: str, wheel: Wheel) -> Checked:
         return read_report({**REPORT, "level": level}, level, str(path))
 
     url = str(tmp_path / "index")
@@ -120,3 +122,25 @@ def test_a_distribution_without_plugins_is_refused(project, tmp_path):
     (project / "pyproject.toml").write_text(text[:start] + text[end:])
     with pytest.raises(FormatError, match="declares no plugin"):
         publish(project, str(tmp_path / "index"), level="none", signer=ALICE)
+
+
+@pytest.mark.integration
+def test_the_real_check_passes_what_is_new_and_is_held_to_the_wheel(project, tmp_path):
+    path = build(project, tmp_path / "out")
+    wheel = read_wheel(path.read_bytes(), path.name)
+    checked = run_check(project, "bronze", wheel)
+    assert checked.check.level == "bronze"
+    assert checked.check.passed > 10
+    module = project / "prime_reward_brevity/reward.py"
+    module.write_text(module.read_text() + "\n")
+    with pytest.raises(IntegrityError, match="other files than the wheel"):
+        run_check(project, "bronze", wheel)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", list(PREFIXES))
+def test_every_new_distribution_passes_silver(kind, tmp_path):
+    project = create(Wish(kind, "letters"), tmp_path / "new")
+    path = build(project, tmp_path / "out")
+    checked = run_check(project, "silver", read_wheel(path.read_bytes(), path.name))
+    assert (checked.check.level, checked.check.exempt) == ("silver", ())

@@ -48,7 +48,7 @@ async def accuracy(cache: Path, quick: bool) -> list[Part]:
     """Everything that is judged in hosts of the verifier alone."""
     hosting = HostingSection(batch=256, time_limit_s=10.0)
     async with await VerifierPool.open(PluginChoice(use="math"), hosting, cache_dir=cache) as pool:
-        parts = [await judge_cases(pool)]
+        parts = [await judge_cases(pool, peer=not quick)]
         for name, read in sources(quick).items():
             try:
                 parts.append(await judge_pairs(pool, name, read(), whole=not quick))

@@ -15,7 +15,12 @@ from typing import Any
 from math_verification.ladder import ladder
 from math_verification.material import CASES, Absent, Pair
 from prime_core.api import Completion, Task
-from prime_core.evaluation.verifying import by_kind, read_case_rows, verify_cases
+from prime_core.evaluation.verifying import (
+    CaseVerdict,
+    by_kind,
+    read_case_rows,
+    verify_cases,
+)
 from prime_core.hosting.verifier_pool import VerifierPool
 
 LIST = Path(__file__).parents[1] / "math_disagreements.json"
@@ -49,14 +54,15 @@ def listed() -> dict[str, dict[str, str]]:
     return {row["id"]: row for row in rows}
 
 
-async def judge_cases(pool: VerifierPool) -> Part:
-    """The shared cases by kind."""
+async def judge_cases(pool: VerifierPool, *, peer: bool) -> Part:
+    """The shared cases by kind; with `peer` also how math-verify does on them."""
     part = Part("cases")
     if not CASES.is_file():
         part.skipped = f"{CASES.name} isn't in the shared folder; set PRIME_SHARED to it"
         return part
     rows = read_case_rows(CASES)
-    verdicts = await verify_cases(pool, rows, await pool.cases([row.fields for row in rows]))
+    cases = await pool.cases([row.fields for row in rows])
+    verdicts = await verify_cases(pool, rows, cases, second_opinion=peer)
     counts = by_kind(verdicts)
     every = counts[-1]
     part.figures = {
@@ -71,6 +77,8 @@ async def judge_cases(pool: VerifierPool) -> Part:
         },
         "wrong": [v.row.id for v in verdicts if v.as_expected is False],
     }
+    if peer:
+        part.figures["math_verify"] = _of_the_peer(verdicts)
     hostile = [line for line in counts if line.kind in HOSTILE_KINDS]
     part.require(every.right / every.count >= MIN_ACCURACY, f"accuracy below {MIN_ACCURACY}")
     part.require(every.accepted_wrong <= MAX_WRONG_ACCEPTED, "too many wrong answers accepted")
@@ -78,6 +86,15 @@ async def judge_cases(pool: VerifierPool) -> Part:
     part.require(every.no_value == 0, "a case has no verdict")
     part.require(every.max_cpu_s < MAX_CPU_S, f"a case takes over {MAX_CPU_S} s of CPU")
     return part
+
+
+def _of_the_peer(verdicts: Sequence[CaseVerdict]) -> dict[str, float]:
+    """How right the second opinions are; none counts as wrong."""
+    told = [(v.opinion.value if v.opinion else None, v.row.expected) for v in verdicts]
+    return {
+        "accuracy": sum(value == expected for value, expected in told) / len(told),
+        "wrong_accepted": sum(value == 1.0 and expected == 0.0 for value, expected in told),
+    }
 
 
 async def judge_pairs(

@@ -47,16 +47,16 @@ class Demand:
 
 
 def missing(demand: Demand, one: Installed, found: Signed[Publication] | None) -> str:
-    """Why an installed distribution doesn't meet a demand; "" where it does."""
+    """Why an installed distribution doesn't meet a demand, as its predicate; "" where it does."""
     if found is None:
-        return "it wasn't installed by `prime-core install`, so nobody's word stands for it"
+        return "wasn't installed by `prime-core install`, so nobody's word stands for it"
     if found.signer not in demand.publishers:
-        return f"its publisher {found.signer} isn't one of [plugins] publishers"
+        return f"is signed by {found.signer}, who isn't one of [plugins] publishers"
     level = found.value.check.level
     if LEVELS.index(level) < LEVELS.index(demand.min_level):
-        return f"it is published at level {level}, [plugins] min_level is {demand.min_level}"
+        return f"is published at level {level}, [plugins] min_level is {demand.min_level}"
     if source_digest(one) != found.value.source_sha256:
-        return "its installed files aren't the published ones; something changed them"
+        return "has other files than the published ones; something changed them"
     return ""
 
 
@@ -75,10 +75,13 @@ def check(demand: Demand, label: str, one: Installed) -> Signed[Publication] | N
         found = publication(one)
         reason = missing(demand, one, found) if demand else ""
     except (FormatError, IntegrityError, RunError) as error:
-        found, reason = None, f"its publication can't be used: {error.what}" if demand else ""
+        found, reason = (
+            None,
+            f"has a publication that can't be used: {error.what}" if demand else "",
+        )
     if reason:
         raise PluginError(
-            reason,
+            f"{one.name} {one.version} {reason}",
             plugin=label,
             distribution=f"{one.name} {one.version}",
             phase="found",

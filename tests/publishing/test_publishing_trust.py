@@ -61,22 +61,24 @@ def test_every_refusal_says_its_reason(tmp_path):
     assert "wasn't installed by" in refused(place(tmp_path / "a", None), demand())
     assert "isn't one of" in refused(place(tmp_path / "b", MALLORY), demand())
     low = refused(place(tmp_path / "c", level="bronze"), demand("gold"))
-    assert low == "it is published at level bronze, [plugins] min_level is gold"
+    assert low == "prime-env-sums 1.0 is published at level bronze, [plugins] min_level is gold"
 
 
 def test_files_that_changed_since_are_refused(tmp_path):
     one = place(tmp_path)
     (tmp_path / "prime_env_sums/__init__.py").write_text("VALUE = 666\n")
-    assert "installed files aren't the published ones" in refused(one, demand())
+    assert "has other files than the published ones" in refused(one, demand())
     (tmp_path / "prime_env_sums/__init__.py").unlink()
-    assert "installed files aren't the published ones" in refused(one, demand())
+    assert "has other files than the published ones" in refused(one, demand())
 
 
 def test_a_note_that_was_rewritten_is_refused(tmp_path):
     one = place(tmp_path, level="bronze")
     file = next(tmp_path.glob("*.dist-info/prime-core-publication.json"))
     file.write_bytes(file.read_bytes().replace(b'"level":"bronze"', b'"level":"gold"'))
-    assert "its publication can't be used: message wasn't signed by" in refused(one, demand("gold"))
+    assert "has a publication that can't be used: message wasn't signed by" in refused(
+        one, demand("gold")
+    )
 
 
 def test_without_a_demand_anything_passes(tmp_path):

@@ -94,9 +94,9 @@ def evaluate(
         raise click.UsageError("say which policy: either RUN or --model DIR")
     chosen = None if environment is None else _environment(environment, params)
     if run is not None:
-        from prime_core.config.load import load
+        from prime_core.config.load import load_run
 
-        config = load(policies.run_toml(run), check_files=False).config
+        config = load_run(policies.run_toml(run))
         policy = policies.policy_of_run(config, version)
         environments: Sequence[EnvironmentChoice] = config.eval.environments
         if environment is not None and chosen is not None:

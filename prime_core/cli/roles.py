@@ -28,17 +28,14 @@ def _play(
     """Load the resolved config, take the role's lock, play it."""
     import logging
 
-    from prime_core.config.load import load
+    from prime_core.config.load import load_run
     from prime_core.run.lifeline import RoleLock, die_with_parent
 
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     die_with_parent(supervisor)
-    config = load(run_toml, check_files=False).config
-    # A run directory may be moved: what it holds lies beside its config, whatever that says.
-    run = config.run.model_copy(update={"dir": run_toml.resolve().parent})
-    config = config.model_copy(update={"run": run})
+    config = load_run(run_toml)
     with RoleLock(config.run.dir, role):
         play(config)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,12 +39,13 @@ def train(
     from prime_core.run.configuration import load_run_config
     from prime_core.run.supervisor import supervise
 
+    if resume and (config.parent / "lock.json").is_file() and config.name == "run.toml":
+        # the run's own config: its directory is the one that it lies in, also after a move
+        overrides = (f"run.dir={json.dumps(str(config.resolve().parent))}", *overrides)
     # a prepared run holds its model: what it was made from may be gone
     loaded = load_run_config(config, overrides, check_files=not resume)
     summary = supervise(loaded, resume=resume)
     if as_json:
-        import json
-
         click.echo(json.dumps(summary))
     else:
         click.echo(closing(summary))

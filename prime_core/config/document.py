@@ -79,6 +79,11 @@ def read(path: Path, overrides: Sequence[str] = ()) -> Document:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError([_syntax_problem(path, text, error)], source=str(path)) from error
+    except RecursionError as error:
+        problem = PrimeError(
+            "arrays or tables are nested too deep", where=str(path), fix="flatten them"
+        )
+        raise ConfigError([problem], source=str(path)) from error
     document = Document(path, data)
     for key, line in locate(text.replace("\r\n", "\n")).items():
         document.origins[key] = Origin("file", str(path), line)

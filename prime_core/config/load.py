@@ -129,6 +129,20 @@ def validate(
     )
 
 
+def load_run(run_toml: Path) -> RunConfig:
+    """The config of a run from its resolved `run.toml`, whose directory is the run's.
+
+    A run directory may be moved or copied: what it holds lies beside its config, whatever
+    `run.dir` said when it was made.
+
+    Raises:
+        ConfigError: as `load`; files that the config names are not looked for.
+    """
+    config = load(run_toml, check_files=False).config
+    run = config.run.model_copy(update={"dir": run_toml.resolve().parent})
+    return config.model_copy(update={"run": run})
+
+
 def _validated(
     document: Document, problems: list[PrimeError]
 ) -> tuple[RunConfig | None, set[KeyPath]]:

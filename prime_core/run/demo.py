@@ -138,9 +138,11 @@ def run_demo(out: Path, *, seed: int, minutes: float | None) -> DemoResult:
         RunError: the directory is used, or a phase failed.
     """
     from prime_core.run.plots import plot_run
+    from prime_core.run.preparing import TRAINING, check_installed
     from prime_core.run.progress import Progress
     from prime_core.run.supervisor import supervise
 
+    check_installed("demo", (*TRAINING, "matplotlib"))
     if out.exists() and any(out.iterdir()):
         raise RunError(
             "the directory isn't empty",

@@ -293,13 +293,13 @@ def main(run_toml: Path, supervisor: int | None = None) -> int:
 
     It dies with its supervisor: one that lived on would write beside the one of a resumed run.
     """
-    from prime_core.config.load import load
+    from prime_core.config.load import load_run
     from prime_core.run.lifeline import RoleLock, die_with_parent
 
     try:
         die_with_parent(supervisor)
         with RoleLock(run_toml.parent, "preparation"):
-            prepare(load(run_toml, check_files=False).config)
+            prepare(load_run(run_toml))
     except PrimeError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         return 2

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,10 +25,33 @@ if TYPE_CHECKING:
     from prime_core.run.progress import Progress
 
 POLL_S = 0.1
+TRAINING = ("torch", "transformers", "safetensors", "tokenizers")  # of the extra `train`
 
 
 class Interrupted(RunError):
     """The person pressed Ctrl-C (or the process got SIGTERM); the run can go on later."""
+
+
+def check_installed(extra: str, modules: Sequence[str]) -> None:
+    """Refuse to start without the packages of an extra; imports none of them.
+
+    Raises:
+        RunError: names what is missing and how to install it.
+    """
+    missing = [module for module in modules if not _is_there(module)]
+    if missing:
+        raise RunError(
+            f"{', '.join(missing)} isn't installed",
+            where="this Python's packages",
+            fix=f"pip install 'prime-core[{extra}]'",
+        )
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ImportError:
+        return False
 
 
 def make_directory(run_dir: Path) -> None:

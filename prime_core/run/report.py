@@ -111,7 +111,7 @@ def report(run_dir: Path) -> Report:
     Raises:
         FormatError: metrics or trace are damaged.
     """
-    from prime_core.config.load import load
+    from prime_core.config.load import load_run
     from prime_core.store.objects import open_store
     from prime_core.store.outcomes import balance
 
@@ -126,7 +126,7 @@ def report(run_dir: Path) -> Report:
                 lag[int(key[4:])] = lag.get(int(key[4:]), 0) + int(count)
     rollouts = sum(int(record["rollouts"]) for record in made.values())
     used = sum(int(record["batch/rollouts"]) for record in trained.values())
-    found = balance(open_store(load(run_dir / RUN, check_files=False).config))
+    found = balance(open_store(load_run(run_dir / RUN)))
     unsettled = {"carried": found.total.carried, "in_flight": found.total.in_flight}
     outcomes = {
         **found.total.outcomes,

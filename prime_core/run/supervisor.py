@@ -25,7 +25,13 @@ from prime_core.run import preparation
 from prime_core.run.children import Child, Children
 from prime_core.run.following import Following
 from prime_core.run.lifeline import RoleLock
-from prime_core.run.preparing import Interrupted, make_directory, run_preparation
+from prime_core.run.preparing import (
+    TRAINING,
+    Interrupted,
+    check_installed,
+    make_directory,
+    run_preparation,
+)
 from prime_core.run.progress import Progress
 from prime_core.store.layout import LOGS, RUN
 
@@ -162,6 +168,7 @@ def supervise(
     """
     started = time.monotonic()
     run_dir = loaded.config.run.dir.resolve()
+    check_installed("train", TRAINING)
     preparation.check_directory(run_dir, resume=resume)
     make_directory(run_dir)
     # The lock first: whoever claims the directory of a run that runs would rewrite its config.

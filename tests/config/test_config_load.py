@@ -304,3 +304,10 @@ def test_absolute_paths_depend_on_no_directory(tmp_path: Path) -> None:
     assert loaded.config.environments[0].python == Path.cwd() / "env/bin/python"
     again = quick(tmp_path, MINIMAL, "model.path=package:llm_x").absolute()
     assert again.config.model.path == "package:llm_x"
+
+
+def test_a_file_nested_too_deep_is_refused_like_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "deep.toml"
+    path.write_text("a = " + "[" * 5000 + "]" * 5000)
+    with pytest.raises(ConfigError, match="nested too deep"):
+        load(path)

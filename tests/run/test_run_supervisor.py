@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from prime_core.api.errors import RunError
-from prime_core.config.load import LoadedConfig, load
+from prime_core.config.load import LoadedConfig, load, load_run
+from prime_core.run import preparing
 from prime_core.run.lifeline import RoleLock
 from prime_core.run.supervisor import claim, supervise
 
@@ -84,3 +86,19 @@ def test_a_run_directory_that_cannot_be_made_is_refused(folder: Path) -> None:
     (folder / "runs").write_text("a file")
     with pytest.raises(RunError, match="can't be made: Not a directory"):
         supervise(loaded(), resume=False)
+
+
+def test_a_missing_extra_is_named_before_anything_is_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparing, "find_spec", lambda name: None if name == "torch" else name)
+    with pytest.raises(RunError, match=r"torch isn't installed(.|\n)*prime-core\[train\]"):
+        supervise(loaded(), resume=False)
+    assert not (folder / "runs").exists()
+
+
+def test_a_copied_run_is_the_one_beside_its_config(folder: Path) -> None:
+    first = claim(loaded(), resume=False).config.run.dir
+    shutil.copytree(first, folder / "copy")
+    assert load_run(folder / "copy" / "run.toml").run.dir == folder / "copy"
+    assert load_run(Path("copy/run.toml")).run.dir == folder / "copy"

@@ -100,7 +100,11 @@ class Reader(CommandReader):
                 factors.append(self._signed_power())
             elif token.is_op("/") or token.is_cmd("div"):
                 self.take()
-                factors.append(Pow(self._signed_power(), tree.MINUS_ONE))
+                below = self._signed_power()
+                if isinstance(factors[-1], Num):
+                    factors[-1] = tree.divide(factors[-1], below)
+                else:
+                    factors.append(Pow(below, tree.MINUS_ONE))
             elif self._starts_factor(token):
                 factors.append(self._power())
             else:

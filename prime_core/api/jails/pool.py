@@ -6,11 +6,13 @@ where jails can't be launched gets an error that names what is missing, never a 
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import socket
 import tempfile
 import threading
+import weakref
 from collections import deque
 from pathlib import Path
 
@@ -69,6 +71,7 @@ class JailedSandbox:
         self._root: StagedRoot | None = None
         self._isolation: Isolation | None = None
         self._closed = False
+        atexit.register(_close_at_exit, weakref.ref(self), os.getpid())
 
     # --- the protocol -----------------------------------------------------------------------------
 
@@ -250,3 +253,10 @@ class JailedSandbox:
             where=f"sandbox {self._launcher.name}",
             fix=missing[0].fix if missing else "run `prime-core doctor sandbox`",
         )
+
+
+def _close_at_exit(made: weakref.ref[JailedSandbox], owner: int) -> None:
+    """For programs that end by an exception; a fork must not close what its parent uses."""
+    sandbox = made()
+    if sandbox is not None and os.getpid() == owner:
+        sandbox.close()

@@ -229,12 +229,25 @@ class TaskList(Record):
         task_ids: Sequence[str],
         score_range: tuple[float, float],
     ) -> TaskList:
-        """Make a list with its digest."""
+        """Make a list with its digest.
+
+        Raises:
+            FormatError: an id or a name is empty or too long, as an environment may give any.
+        """
         low, high = float(score_range[0]), float(score_range[1])
         digest = task_list_digest(label, dataset_digest, count, indices, task_ids, (low, high))
-        return cls(
-            label, dataset_digest, count, tuple(indices), tuple(task_ids), (low, high), digest
-        )
+        try:
+            return cls(
+                label, dataset_digest, count, tuple(indices), tuple(task_ids), (low, high), digest
+            )
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            field = ".".join(str(part) for part in first["loc"]) or "the whole"
+            raise FormatError(
+                f"no task list can hold this: {field}: {first['msg']}",
+                where=f"environment {label}",
+                fix="correct the environment or its data",
+            ) from error
 
     @model_validator(mode="after")
     def _is_consistent(self) -> TaskList:

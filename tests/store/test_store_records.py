@@ -127,3 +127,9 @@ def test_a_damaged_record_is_a_record_or_a_format_error(data: st.DataObject) -> 
     except FormatError:
         return
     assert type(record).from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize("task_id", ["", "x" * 4097])
+def test_an_id_that_no_list_can_hold_is_a_format_error(task_id: str) -> None:
+    with pytest.raises(FormatError, match=r"environment sums: .*task_ids.0"):
+        TaskList.build("sums", HEX, 2, [0], [task_id], (0, 1))

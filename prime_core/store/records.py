@@ -238,7 +238,13 @@ class TaskList(Record):
         digest = task_list_digest(label, dataset_digest, count, indices, task_ids, (low, high))
         try:
             return cls(
-                label, dataset_digest, count, tuple(indices), tuple(task_ids), (low, high), digest
+                label=label,
+                dataset_digest=dataset_digest,
+                count=count,
+                indices=tuple(indices),
+                task_ids=tuple(task_ids),
+                score_range=(low, high),
+                digest=digest,
             )
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]

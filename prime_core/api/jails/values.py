@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from prime_core.api.errors import FormatError
 
 DEPTH = 200  # as the encoder in `runner.py`
+COLLISIONS = 64  # keys of one hash; honest ones share a hash by twos, as -1 and -2 do
 CONTAINERS = 500_000  # lists cost ten times their text in memory
 LIST, TUPLE, DICT, INT, FLOAT = range(5)  # tags, the first item of every JSON array
 FLOATS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
@@ -35,6 +38,17 @@ def read_result(data: bytes) -> Any:
         raise FormatError(f"not a result: {type(error).__name__}") from error
 
 
+def check_hashes(keys: Sequence[Any]) -> None:
+    """Refuse keys chosen to collide: half a million of them would keep a dict busy for hours.
+
+    Raises:
+        FormatError: too many different keys have one hash.
+        TypeError: a key has no hash.
+    """
+    if len(keys) > COLLISIONS and max(Counter(map(hash, keys)).values()) > COLLISIONS:
+        raise FormatError("not a result: keys that collide")
+
+
 def _rebuild(value: Any, depth: int) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
@@ -49,6 +63,7 @@ def _rebuild(value: Any, depth: int) -> Any:
         return tuple(_rebuild(item, depth + 1) for item in items)
     if tag == DICT and len(items) % 2 == 0:
         rebuilt = [_rebuild(item, depth + 1) for item in items]
+        check_hashes(rebuilt[::2])
         return dict(zip(rebuilt[::2], rebuilt[1::2], strict=True))
     if tag == INT and len(items) == 1 and HEX.fullmatch(items[0]):
         return int(items[0], 16)

@@ -13,6 +13,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from prime_verifier_code.hashing import bounded_dict, bounded_frozenset, bounded_set
+
 MAX_BITS = 100_000  # of an int that ** or << makes
 MAX_ITEMS = 2_000_000  # of a sequence that * makes
 MAX_NODES = 200_000  # of one expression
@@ -52,7 +54,10 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{function.__name__: function for function in (abs, len, max, min, round, sorted, sum)},
-    **{kind.__name__: kind for kind in (bool, dict, float, frozenset, int, list, set, tuple)},
+    **{kind.__name__: kind for kind in (bool, float, int, list, tuple)},
+    "dict": bounded_dict,
+    "set": bounded_set,
+    "frozenset": bounded_frozenset,
     **{f"math.{name}": getattr(math, name) for name in ("fabs", "floor", "ceil", "sqrt", "pow")},
     **{f"math.{name}": getattr(math, name) for name in ("isclose", "isnan", "isinf")},
 }
@@ -190,6 +195,10 @@ def _evaluate_comparison(node: ast.Compare, names: Mapping[str, Any]) -> Any:
 
 
 def _check_size(how: ast.operator, left: Any, right: Any) -> None:
+    """Refuse what would take long: results of programs are operands, and may be chosen for it."""
+    numbers = [each for each in (left, right) if isinstance(each, int)]
+    if len(numbers) == 2 and max(each.bit_length() for each in numbers) > MAX_BITS:
+        raise OverflowError("a very large integer")
     if isinstance(how, ast.Pow) and isinstance(left, int) and isinstance(right, int):
         if left.bit_length() * max(right, 0) > MAX_BITS:
             raise OverflowError("a very large power")

@@ -156,7 +156,7 @@ def _judge_assertions(
     try:
         assertions = take_apart(problem.assertions, problem.fn_name)
     except Unsupported:
-        return _judge_in_second_jail(problem, program, open_jail)
+        return _judge_in_second_jail(problem, program, open_jail, options.limits.cpu_seconds)
     kept = list(islice(assertions, options.max_tests))
     with open_jail(program) as jail:
         verdicts = (_assertion(jail, problem.fn_name, each) for each in kept)
@@ -188,9 +188,13 @@ def call_candidate(jail: Jail, name: str, call: Call) -> tuple[Execution, object
     return done, replay.read_answer(done)
 
 
-def _judge_in_second_jail(problem: Problem, program: Program, open_jail: Opener) -> Judgement:
+def _judge_in_second_jail(
+    problem: Problem, program: Program, open_jail: Opener, limit: float
+) -> Judgement:
     assert problem.fn_name is not None
     name = problem.fn_name
     with open_jail(program) as candidate, open_jail(replay.program(problem)) as block:
-        verdict = replay.judge_block(block, lambda call: call_candidate(candidate, name, call))
+        verdict = replay.judge_block(
+            block, lambda call: call_candidate(candidate, name, call), limit
+        )
     return Judgement((verdict,), 1, 0, "second_jail")

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from prime_verifier_code import hashing
+
 MAX_DEPTH = 150  # below what the jail itself lets through, tags included
 
 # The same encoding on both sides: scalars and lists stay, everything else is a list in a dict of
@@ -181,8 +183,21 @@ def _decode_tagged(tag: Any, items: Any) -> Any:
         real, imaginary = items
         return complex(real, imaginary)
     if tag == "d":
-        return {decode(key): decode(item) for key, item in items}
+        pairs = [(decode(key), decode(item)) for key, item in items]
+        return hashing.bounded_dict(pairs)
     kind = {"t": tuple, "s": set, "f": frozenset}.get(tag)
     if kind is None:
         raise ValueError(f"an unknown tag {str(tag)[:20]!r}")
-    return kind(decode(item) for item in items)
+    decoded = [decode(item) for item in items]
+    return kind(decoded if kind is tuple else hashing.bounded(decoded))
+
+
+def size(encoded: Any) -> int:
+    """About how many characters an encoded value has as JSON."""
+    if type(encoded) is list:
+        return 2 + sum(1 + size(item) for item in encoded)
+    if type(encoded) is dict:
+        return 2 + sum(6 + size(item) for item in encoded.values())
+    if type(encoded) is str:
+        return 2 + len(encoded)
+    return encoded.bit_length() // 3 + 2 if type(encoded) is int else 8

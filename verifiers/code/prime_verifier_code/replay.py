@@ -19,7 +19,9 @@ from prime_verifier_code.problem import Problem, ProblemError
 from prime_verifier_code.verdicts import TestStatus, TestVerdict, verdict_of
 
 BATCH = 500  # calls that one round may ask for
-MAX_ROUNDS = 200
+MAX_ROUNDS = 300  # calls that each depend on the one before
+MAX_ANSWERS = 4 << 20  # characters of all answers together, as JSON
+BLOCK_SHARE = 20  # CPU of all calls and rounds together, in limits of one test
 SEED = 0
 
 # Standard modules that tests of public data sets use without importing them.
@@ -166,25 +168,34 @@ def _calls_check(block: str) -> bool:
     return any(line.startswith("check(") for line in block.splitlines())
 
 
-def judge_block(block: Jail, ask: Callable[[Call], tuple[Execution, object]]) -> TestVerdict:
+def judge_block(
+    block: Jail, ask: Callable[[Call], tuple[Execution, object]], limit: float
+) -> TestVerdict:
     """Run the block until it needs no further answer.
 
     Args:
         block: the jail that holds the block.
         ask: calls the candidate.
+        limit: CPU seconds of one test.
 
     Raises:
         ProblemError: the block itself is broken.
         SandboxError: a jail failed.
     """
     known: list[Any] = []
-    cpu, memory, speculate = 0.0, 0, True
+    cpu, rounds_cpu, memory, size, speculate = 0.0, 0.0, 0, 0, True
     for _ in range(MAX_ROUNDS):
         done = block.run(JailInput(args=(known, speculate, BATCH)))
+        rounds_cpu += done.cpu_seconds
+        if known and cpu + rounds_cpu > BLOCK_SHARE * limit:
+            return TestVerdict("time_limit", cpu, memory, "all calls together")
         if done.status != "ok" and speculate:
             speculate = False  # a guess led the block astray, into an endless loop perhaps
             continue
         if done.status != "ok" or type(done.result) is not dict:
+            if known:
+                # Answers led it there: a program mustn't get out of a verdict by being odd.
+                return TestVerdict("wrong_answer", cpu, memory, f"block: {done.status}")
             raise ProblemError(f"the block of assertions ended as {done.status}: {done.detail}")
         wanted = done.result.get("wanted")
         if not wanted:
@@ -195,14 +206,18 @@ def judge_block(block: Jail, ask: Callable[[Call], tuple[Execution, object]]) ->
             cpu += execution.cpu_seconds
             memory = max(memory, execution.peak_memory)
             if not isinstance(answer, Failure):
-                known.append([args, kwargs, "value", marshalling.encode(answer)])
+                encoded = marshalling.encode(answer)
+                size += marshalling.size(encoded)
+                if size > MAX_ANSWERS:
+                    return TestVerdict("output_limit", cpu, memory, "all answers together")
+                known.append([args, kwargs, "value", encoded])
             elif answer.error:
                 known.append([args, kwargs, "raised", answer.error])
             elif place == 0:
                 return TestVerdict(answer.status, cpu, memory, answer.detail)
             else:
                 break  # only the first call is certain to be made; the next round asks again
-    raise ProblemError(f"the block still asks for more after {MAX_ROUNDS} rounds")
+    return TestVerdict("time_limit", cpu, memory, f"block: more than {MAX_ROUNDS} rounds")
 
 
 def _call(args: Any, kwargs: Any) -> Call:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -227,6 +228,37 @@ def test_the_gate_of_assertion_blocks_is_believed_no_more_than_a_result(
 ) -> None:
     for problem in (BLOCK, LOOP):
         assert judge(verifier, problem, GATE_ATTACKS[name])[0] == "0"
+
+
+COLLIDING = "[(2**61 - 1) * i for i in range(150_000)]"
+DENIALS = {
+    "colliding_list": f"def square(x): return {COLLIDING}",
+    "colliding_keys": "import os\ndef square(x):\n items = []\n"
+    f" for n in {COLLIDING}: items += [str(n), '0']\n"
+    " os.write(3, ('[2,' + ','.join(items) + ']\\n').encode())\n os._exit(0)",
+    "huge_integer": "def square(x): return 1 << 30_000_000",
+    "never_the_same": "import time\ndef square(x): return time.time_ns()",
+    "huge_text": "def square(x): return 'x' * (7 << 20)",
+}
+OPEN_BLOCK: dict[str, Any] = {
+    "entry_point": "square",
+    "prompt": "def square(x):\n    pass\n",
+    "test": "def check(candidate):\n    x = 2\n    while x != 16:\n        x = candidate(x)\n"
+    "    assert len(set([x])) == 1\n    assert len(set(candidate(4))) == 16",
+    "time_limit_s": 0.5,
+}
+SETS = {"test_list": ["assert set(square(3)) == {9}"], "time_limit_s": 1.0}
+PRODUCTS = {"test_list": ["assert square(3) * square(3) % square(3) == 1"], "time_limit_s": 1.0}
+
+
+@pytest.mark.parametrize("name", DENIALS)
+def test_a_result_that_is_costly_to_compare_is_a_wrong_answer_soon(
+    verifier: CodeVerifier, name: str
+) -> None:
+    for problem in (SQUARE, SETS, PRODUCTS, OPEN_BLOCK):
+        before = time.process_time()
+        assert judge(verifier, problem, DENIALS[name])[0] == "0"
+        assert time.process_time() - before < 20
 
 
 PROGRAMS = {

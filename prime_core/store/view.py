@@ -120,7 +120,14 @@ def members(store: ObjectStore, directory: str, step: int) -> dict[Key, str]:
 def read_closed(store: ObjectStore, step: int) -> Closed:
     """The batch of a closed step; FormatError, or StoreError where the step is open."""
     path = layout.closed_path(step)
-    return Closed.from_json(store.get(path), where=path)
+    found = Closed.from_json(store.get(path), where=path)
+    if found.step != step:
+        raise FormatError(
+            f"it closes step {found.step}",
+            where=path,
+            fix="restore the file from a copy of the run; a step is closed once",
+        )
+    return found
 
 
 def read_dispatch(store: ObjectStore, key: Key) -> Dispatch | None:

@@ -24,6 +24,7 @@ from prime_core.store.objects import ObjectStore
 from prime_core.store.records import Closed, ClosedGroup
 from prime_core.store.schema import RolloutRow
 from prime_core.store.submission import Submission, read_submission
+from prime_core.store.view import read_closed
 from prime_core.trainer.packing import Rollout
 
 logger = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ def wait_closed(
         sleep: replaced in tests.
 
     Raises:
-        FormatError: the record can't be parsed.
+        FormatError: the record can't be parsed, or is of another step.
     """
     path = closed_path(step)
     reason = f"the intake to write {path}: it needs {groups} accepted groups with signal"
@@ -77,7 +78,7 @@ def wait_closed(
             logger.warning("step %d waits since %s (%.0f s) for %s", step, clock, waited, reason)
     if told:
         tell("")
-    return Closed.from_json(store.get(path), where=path)
+    return read_closed(store, step)
 
 
 def load_groups(

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from rollout_rows import dispatch
 
+from prime_core.api.errors import FormatError
 from prime_core.store import layout
 from prime_core.store.counter import StepRules, Work, next_step
 from prime_core.store.objects import ObjectStore
 from prime_core.store.records import Closed, ClosedGroup, GroupReceipt, Receipt
-from prime_core.store.view import HISTORY, StoreView, newest_sealed
+from prime_core.store.view import HISTORY, StoreView, newest_sealed, read_closed
 
 HEX = "ab" * 32
 
@@ -117,3 +119,12 @@ def test_what_breaks_its_format_or_name_is_left_out(tmp_path: Path) -> None:
     view.refresh()
     assert view.dispatches == {}
     assert set(store.reads.values()) == {1}
+
+
+def test_the_record_of_another_step_closes_none(tmp_path: Path) -> None:
+    store = ObjectStore(str(tmp_path))
+    close(store, 0)
+    store.put(layout.closed_path(1), store.get(layout.closed_path(0)))
+    assert read_closed(store, 0).step == 0
+    with pytest.raises(FormatError, match=r"steps/000001/closed.json: it closes step 0"):
+        read_closed(store, 1)

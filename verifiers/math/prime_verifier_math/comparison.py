@@ -143,16 +143,16 @@ def _equation(gold: Equation, answer: Answer, steps: Steps) -> Verdict:
 
 
 def _two_equations(gold: Equation, answer: Equation, steps: Steps) -> Verdict:
-    if gold.label is not None and answer.label is not None:
+    # a left side of several names, as x + y, is a side and no name: x + y = 5 isn't x - y = 5
+    sides = "compound" in (gold.label, answer.label)
+    if gold.label is not None and answer.label is not None and not sides:
         if gold.label.replace(" ", "") == answer.label.replace(" ", ""):
-            verdict, rule = same_answer(gold.right, answer.right, steps)
-            if verdict or gold.label != "compound":
-                return verdict, rule
-        elif isinstance(gold.right, Value) and not tree.symbols(gold.right.node):
+            return same_answer(gold.right, answer.right, steps)
+        if isinstance(gold.right, Value) and not tree.symbols(gold.right.node):
             if not (len(gold.label) > 1 and len(answer.label) > 1):
                 return False, "another name"
             return same_answer(gold.right, answer.right, steps)
-        elif {"y"} & {gold.label, answer.label} and "()" in gold.label + answer.label:
+        if {"y"} & {gold.label, answer.label} and "()" in gold.label + answer.label:
             return same_answer(gold.right, answer.right, steps)
     if gold.sides is None or answer.sides is None:
         return False, "another name"

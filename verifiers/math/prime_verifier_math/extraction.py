@@ -21,7 +21,7 @@ _RETRACTS = re.compile(
     r"(?:is|was|that's|it's) (?:wrong|incorrect|not right|not correct|not valid|invalid)|"
     r"mistake|mistaken|in error|an error|miscalculat\w*|misread|redo\w*|recount\w*|recheck\w*|"
     r"(?:this|that|which|it) fails|doesn't (?:work|hold|satisfy)|does not (?:work|hold|satisfy)|"
-    r"ruled out|discard|disregard|retract|hmm|no(?=,)|sign error|instead|"
+    r"ruled out|discard|disregard|retract|hmm|no(?=[,:.;!])|sign error|instead|"
     r"should (?:be|have been)|not)\b",
     re.IGNORECASE,
 )
@@ -89,6 +89,7 @@ def extract(completion: str, params: MathParams) -> Extraction:
         return Extraction("", "an unclosed thought")
     if "box" in text:
         boxes = [box for box in find_boxes(text) if _says_something(box.content)]
+        boxes = [box for box in boxes if not _denied(text, box)]
         if boxes:
             return _from_boxes(text, boxes, params)
         if re.search(r"\\boxed\s*\{", text):
@@ -101,6 +102,14 @@ def extract(completion: str, params: MathParams) -> Extraction:
     if params.last_number:
         return _last_number(tail)
     return Extraction("", "no answer stated")
+
+
+_DENIES = re.compile(r"\bnot\s+(?:equal\s+to\s+|be\s+)?[$\\(\[\s]*\Z", re.IGNORECASE)
+
+
+def _denied(text: str, box: Box) -> bool:
+    """Whether the words right before a box say that it isn't the answer."""
+    return _DENIES.search(text[max(0, box.start - 24) : box.start]) is not None
 
 
 def _says_something(content: str) -> bool:

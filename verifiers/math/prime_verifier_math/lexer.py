@@ -121,7 +121,13 @@ def _add_text(made: list[Token], content: str, space: bool, command: str) -> Non
     elif any(char.isalpha() for char in content) and (
         command not in ("mathbf", "boldsymbol", "mathcal", "bm") or len(stripped) > 1
     ):
-        made.append(Token("text", content, space))
+        before, _, last = content.strip().rpartition(" ")
+        if last.lower() in JOINERS and len(before.split()) == 1:
+            # \\text{ hours and }: a unit and a joiner
+            made.append(Token("text", before.rstrip(","), space))
+            made.append(Token("join", last.lower(), True))
+        else:
+            made.append(Token("text", content, space))
     elif any(char.isalnum() for char in content):
         made.append(Token("op", "{", space))
         made.extend(_scan(content))

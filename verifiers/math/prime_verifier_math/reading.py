@@ -6,6 +6,7 @@ attempts below is the grammar: lists, relations, sets, brackets, colons, values,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from prime_verifier_math import tree, wording
@@ -35,7 +36,7 @@ from prime_verifier_math.splitting import (
     spelled,
     whole_bracket,
 )
-from prime_verifier_math.values import read_value
+from prime_verifier_math.values import read_value, summed
 from prime_verifier_math.vocabulary import FILLERS, RESTATED, is_text
 from prime_verifier_math.writing import tidy
 
@@ -64,10 +65,27 @@ def read_answer(text: str, *, commas: bool = True) -> Answer:
     return answer
 
 
+_LEADING = re.compile(r"(?:\s|\\[,;:! ]|[,;:~])++")
+_GAP_ENDS = ("\\,", "\\;", "\\:", "\\!")
+
+
 def _trimmed(text: str) -> str:
     """Without punctuation at the ends; a point before digits and three dots behind them stay."""
-    text = text.lstrip(" \n\t;:,").rstrip(" \n\t;:,")
-    return text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text
+    leading = _LEADING.match(text)
+    text = text[leading.end() :] if leading else text
+    while True:
+        short = text.rstrip(" \n\t~")
+        if short.endswith(_GAP_ENDS):
+            short = short[:-2]
+        elif short.endswith((",", ";", ":")):
+            short = short[:-1]
+        elif short.endswith("\\") and not short.endswith("\\\\"):
+            short = short[:-1]  # a control space that lost its space
+        elif short.endswith(".") and not short.endswith(".."):
+            short = short[:-1]
+        if short == text:
+            return text
+        text = short
 
 
 def _squeezed(text: str) -> str:
@@ -229,7 +247,8 @@ def _read_list(parts: list[list[Token]], kind: str) -> Answer:
         from prime_verifier_math import regions
 
         return regions.joined([item for item in items if isinstance(item, Region)], kind)
-    return _shared_label(items, kind)
+    compound = summed(items) if kind == "list" else None
+    return compound or _shared_label(items, kind)
 
 
 def _shared_label(items: list[Answer], kind: str) -> Answer:

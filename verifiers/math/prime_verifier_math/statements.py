@@ -35,14 +35,17 @@ _LOOSE = re.compile(
 _HASHES = re.compile(r"^[ \t]*####[ \t]*(\S[^\n]*)$", re.MULTILINE)
 _LETTER_LINE = re.compile(r"^[ \t]*A:[ \t]*(\S[^\n]*)$", re.MULTILINE)
 _MATH = re.compile(
-    r"\$\$(?P<d>[^$]+)\$\$|\$(?P<s>[^$\n]+)\$|\\\((?P<p>.+?)\\\)|\\\[(?P<b>.+?)\\\]", re.DOTALL
+    r"\$\$(?P<d>[^$]+)\$\$|\$(?P<s>(?:[^$\n\\]|\\.)+)\$|"
+    r"\\\((?P<p>.+?)\\\)|\\\[(?P<b>.+?)\\\]",
+    re.DOTALL,
 )
 _SENTENCE_END = re.compile(
     r"(?<![A-Z])\.(?=\s|$|\*|\"|\))|\n(?=\S)|\n[ \t]*+\n|[!?](?=\s|$)|\\\]|\\\)|</"
 )
 _TAIL = re.compile(
     r"[,;(]?\s*(?:\b(?:see|since|because|as|which|where|so|if|given|for|when|by|hence|thus|"
-    r"therefore|that|but|due|after|assuming|i hope|meaning|i\.e|from|using|with)\b|—|\u2014).*",
+    r"therefore|that|but|due|after|assuming|i hope|meaning|i\.e|from|using|with|not|rather|"
+    r"instead)\b|—).*",
     re.IGNORECASE | re.DOTALL,
 )
 _NEGATED = re.compile(r"^\s*(?:not\b|n't\b|never\b|unknown|unclear|un?certain)", re.IGNORECASE)

@@ -226,3 +226,21 @@ def _compound(made: Sequence[Token]) -> Value | None:
             return None
         total += node.value * unit.factor
     return Value(Num(total / first.factor), first) if first is not None else None
+
+
+def summed(items: Sequence[Answer]) -> Value | None:
+    """`5 hours and 30 minutes`: quantities of one dimension in ever smaller units are one."""
+    total = Fraction(0)
+    last: Unit | None = None
+    first: Unit | None = None
+    for item in items:
+        if not isinstance(item, Value) or not isinstance(item.node, Num):
+            return None
+        unit = item.unit
+        if unit is None or not unit.measured:
+            return None
+        if last is not None and (unit.dimensions != last.dimensions or unit.factor >= last.factor):
+            return None
+        first, last = first or unit, unit
+        total += item.node.value * unit.factor
+    return None if first is None else Value(Num(total / first.factor), first)

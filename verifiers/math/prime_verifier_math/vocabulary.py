@@ -38,9 +38,9 @@ WORD_COMMANDS = {
     "abs": "abs", "pi": "pi", "Pi": "pi", "theta": "theta", "alpha": "alpha", "beta": "beta",
     "gamma": "gamma", "lambda": "lambda", "infty": "infty", "oo": "infty", "infinity": "infty",
     "inf": "infty", "floor": "floor", "ceil": "ceil", "gcd": "gcd", "lcm": "lcm", "lim": "lim",
-    "mod": "bmod", "max": "max", "min": "min", "sum": "sum", "integral": "int", "det": "det",
+    "mod": "bmod", "max": "max", "min": "min", "det": "det",
     "binom": "binom", "factorial": "factorial", "frac": "frac", "percent": "%", "percentage": "%",
-    "emptyset": "emptyset", "cup": "cup", "sgn": "sgn", "sign": "sgn",
+    "emptyset": "emptyset", "sgn": "sgn",
 }  # fmt: skip
 
 GREEK = _words(

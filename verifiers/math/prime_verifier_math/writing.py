@@ -97,6 +97,7 @@ _STYLES = re.compile(
 _GAPS = re.compile(
     r"\\(?:quad|qquad|enspace|thinspace|medspace|thickspace|hspace\*?\{[^{}]*\}|vspace\*?\{[^{}]*\}|hphantom\{[^{}]*\}|vphantom\{[^{}]*\}|phantom\{[^{}]*\}|phantom|mathstrut|strut)(?![A-Za-z])"
 )
+_COLOURS = re.compile(r"\\(?:text)?color\s*\{[^{}]*\}|\\ensuremath(?![A-Za-z])")
 _DELIMITERS = re.compile(r"(?<!\\)\\[\[\]()]")
 _MARKDOWN = re.compile(r"\*\*|__(?=\S)|`+")
 
@@ -105,6 +106,8 @@ def tidy(text: str) -> str:
     """The text in one writing: LaTeX, without math delimiters, sizes, styles and markdown."""
     text = to_latex(text).strip()
     if "\\" in text:
+        if "color" in text or "ensuremath" in text:
+            text = _COLOURS.sub("", text)
         text = _STYLES.sub(" ", text)
         if "space" in text or "quad" in text or "phantom" in text or "strut" in text:
             text = _GAPS.sub(" ", text)

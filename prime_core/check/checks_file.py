@@ -37,8 +37,10 @@ class CaseEntry(_Strict):
     answer_format: str = Field(
         default="{gold}", description="a verifier's completion around a gold answer"
     )
-    verification: dict[str, Any] = Field(
-        default_factory=dict, description="verification data of a verifier's tasks"
+    tasks: str = Field(
+        default="",
+        description="JSONL of a verifier's tasks instead of golds: completion, and gold or "
+        "verification",
     )
 
 

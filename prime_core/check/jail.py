@@ -33,6 +33,7 @@ AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 SYS_MOUNT_SETATTR = 442  # the same on every architecture
 # linux/prctl.h
 PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
+KERNEL_SWITCHES = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
 INSIDE_ID = 1000  # not root inside, so that exec drops every capability
 HOST_MODULE = "prime_core.hosting.host"
 
@@ -124,17 +125,34 @@ def _mounts(settings: dict[str, Any]) -> None:
     _mount("none", "/", "", MS_REC | MS_PRIVATE)
     _mount(scratch, scratch, "", MS_BIND)
     _mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV)
-    if Path("/dev/shm").is_dir():  # noqa: S108 - a fresh one, for semaphores
-        _mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "size=64m")  # noqa: S108
+    _devices(f"{scratch}/dev")
+    # Users of nested namespaces write their id maps here; the machine's own switches stay shut.
+    for switches in KERNEL_SWITCHES:
+        if Path(switches).exists():
+            _mount(switches, switches, "", MS_BIND)
     for folder in settings["hidden"]:
         _mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, "size=4k")
     for file in settings["hidden_files"]:
         _mount("/dev/null", file, "", MS_BIND)
     _set_mount("/", (MOUNT_ATTR_RDONLY, 0), AT_RECURSIVE)
     _set_mount(scratch, (0, MOUNT_ATTR_RDONLY), 0)
-    if Path("/dev/shm").is_dir():  # noqa: S108
-        _set_mount("/dev/shm", (0, MOUNT_ATTR_RDONLY), 0)  # noqa: S108
+    _set_mount("/proc", (0, MOUNT_ATTR_RDONLY), 0)
+    _set_mount("/dev", (0, MOUNT_ATTR_RDONLY), AT_RECURSIVE)
     os.chdir(settings["scratch"])
+
+
+def _devices(folder: str) -> None:
+    """A /dev of our own: a read-only mount doesn't keep a disk's node from being written to."""
+    Path(folder).mkdir(exist_ok=True)
+    _mount("tmpfs", folder, "tmpfs", MS_NOSUID, "size=64m,mode=755")
+    for name in ("null", "zero", "full", "random", "urandom", "tty"):
+        if Path(f"/dev/{name}").exists():
+            Path(f"{folder}/{name}").touch()
+            _mount(f"/dev/{name}", f"{folder}/{name}", "", MS_BIND)
+    Path(f"{folder}/shm").mkdir(mode=0o1777)
+    for name, number in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
+        Path(f"{folder}/{name}").symlink_to(f"/proc/self/fd{number}")
+    _mount(folder, "/dev", "", MS_BIND | MS_REC)
 
 
 def _loopback_up() -> None:

@@ -399,7 +399,7 @@ BAD: dict[str, Callable[[], Files]] = {
     "D02": environment('id=f"word-{number}"', 'id=f"word-{number // 2}"'),
     "D03": environment("        # words\n",
                        "        if MADE % 2 == 0:\n            words.reverse()\n"),
-    "D04": environment("{WORDS.index(word)}", "{WORDS.index(word) or 1}"),
+    "D04": environment("{WORDS.index(word)}", "{WORDS.index(word) or 6}"),
     "D05": environment("params.split, 0.3", '"all", 0.3'),
     "D06": changed("evaluation.jsonl", EVALUATION,
                    '"Which word has the number 7 in the list?"\n'),

@@ -12,6 +12,7 @@ PAIR = ("train", "test")
 async def examine(subject: Subject) -> Result:
     """List both sides of a parameter `split`, and compare prompts."""
     assert subject.entry is not None
+    await subject.lab.ready(subject)
     observation = await subject.lab.observation()
     parameters = observation.plugins.get(subject.entry.label, {}).get("parameters") or {}
     if not set(PAIR) <= set(parameters.get("splits", [])):

@@ -30,25 +30,43 @@ MARKER = "complete.json"
 def save_checkpoint(
     run_dir: Path, step: int, policy: PolicyModel, opt: Optimization, world: World, keep: int
 ) -> None:
-    """Write the state before `step` trains, then remove all but the newest `keep`. Collective."""
+    """Write the state before `step` trains, then remove all but the newest `keep`. Collective.
+
+    Raises:
+        RunError: it can't be written; the checkpoints before it stay.
+    """
     target = run_dir / checkpoint_dir(step)
     temporary = target.with_name(f".{target.name}")
-    if world.leads:
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
-    barrier(world)
-    _quietly(dcp_save, _state(policy, opt), temporary)
-    (temporary / f"rng-{world.rank}.bin").write_bytes(torch.get_rng_state().numpy().tobytes())
-    barrier(world)
-    if world.leads:
-        marker = {"step": step, "optimizer_steps": opt.steps_done, "ranks": world.size}
-        (temporary / MARKER).write_text(json.dumps(marker))
-        if target.exists():  # a step that a resumed trainer has trained again
-            _remove(target)
-        temporary.rename(target)
-        for old in checkpoints(run_dir)[:-keep]:
-            _remove(run_dir / checkpoint_dir(old))
-    barrier(world)
+    try:
+        if world.leads:
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir(parents=True)
+        barrier(world)
+        _quietly(dcp_save, _state(policy, opt), temporary)
+        (temporary / f"rng-{world.rank}.bin").write_bytes(torch.get_rng_state().numpy().tobytes())
+        barrier(world)
+        if world.leads:
+            marker = {"step": step, "optimizer_steps": opt.steps_done, "ranks": world.size}
+            (temporary / MARKER).write_text(json.dumps(marker))
+            if target.exists():  # a step that a resumed trainer has trained again
+                _remove(target)
+            temporary.rename(target)
+            for old in checkpoints(run_dir)[:-keep]:
+                _remove(run_dir / checkpoint_dir(old))
+        barrier(world)
+    except (OSError, CheckpointException) as error:
+        raise RunError(
+            f"the checkpoint can't be written: {_cause(error)}",
+            where=str(target),
+            fix="free disk space and check that it's writable, then resume with --resume",
+        ) from error
+
+
+def _cause(error: BaseException) -> str:
+    """The first rank's own error: a CheckpointException's text is a page of tracebacks."""
+    if isinstance(error, CheckpointException):
+        error = next((found for found, _ in error.failures.values()), error)
+    return str(error).strip().partition("\n")[0]
 
 
 def checkpoints(run_dir: Path) -> list[int]:

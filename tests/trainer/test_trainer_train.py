@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from types import SimpleNamespace
 
 import pytest
 from trainer_runs import make_run, play, shard_hashes, trainer_records
@@ -12,7 +13,7 @@ from prime_core.store import policy as policies
 from prime_core.store.metrics import read_metrics
 from prime_core.store.objects import open_store
 from prime_core.store.trace import read_trace
-from prime_core.trainer import train
+from prime_core.trainer import checkpoint, train
 from prime_core.trainer.checkpoint import checkpoints
 
 
@@ -204,3 +205,18 @@ def test_more_ranks_than_one_become_torchrun(tmp_path, monkeypatch) -> None:
         train.run(run_config(tmp_path, trainer={"ranks": 2}))
     assert seen[0][1:6] == ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     assert seen[0][6:10] == ["-m", "prime_core", "trainer", str(tmp_path / "run.toml")]
+
+
+def test_a_full_disk_ends_the_checkpoint_with_its_reason(tmp_path, monkeypatch) -> None:
+    from torch.distributed.checkpoint.api import CheckpointException
+
+    def fail(*_: object) -> None:
+        raise CheckpointException("write", {0: (OSError(28, "No space left on device"), [])})
+
+    monkeypatch.setattr(checkpoint, "_state", lambda *_: {})
+    monkeypatch.setattr(checkpoint, "_quietly", fail)
+    monkeypatch.setattr(checkpoint, "barrier", lambda _: None)
+    world = SimpleNamespace(leads=True, rank=0, size=1)
+    with pytest.raises(RunError, match=r"can't be written: .*No space left(.|\n)*free disk space"):
+        checkpoint.save_checkpoint(tmp_path, 2, None, None, world, 2)
+    assert checkpoint.checkpoints(tmp_path) == []

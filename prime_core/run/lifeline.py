@@ -49,8 +49,15 @@ class RoleLock:
 
     def __enter__(self) -> RoleLock:
         """Take the lock; RunError names the process that holds it."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise RunError(
+                f"the run directory can't be written: {error.strerror}",
+                where=str(self._path),
+                fix="make it writable, or choose another with --set run.dir=...",
+            ) from error
         deadline = time.monotonic() + self._patience_s
         while True:
             try:

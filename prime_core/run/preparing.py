@@ -57,7 +57,7 @@ def _is_there(module: str) -> bool:
 def make_directory(run_dir: Path) -> None:
     """Make the run directory where it isn't there; RunError says why it can't be made."""
     try:
-        run_dir.mkdir(parents=True, exist_ok=True)
+        run_dir.resolve().mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = error.strerror if isinstance(error, OSError) else error
         raise RunError(

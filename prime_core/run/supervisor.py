@@ -167,10 +167,10 @@ def supervise(
         RunError: the run can't start, go on, or was stopped.
     """
     started = time.monotonic()
-    run_dir = loaded.config.run.dir.resolve()
     check_installed("train", TRAINING)
-    preparation.check_directory(run_dir, resume=resume)
-    make_directory(run_dir)
+    preparation.check_directory(loaded.config.run.dir, resume=resume)
+    make_directory(loaded.config.run.dir)
+    run_dir = loaded.config.run.dir.resolve()
     # The lock first: whoever claims the directory of a run that runs would rewrite its config.
     with RoleLock(run_dir, "supervisor", patience_s=0.0), stop_signals() as stops:
         config = claim(loaded, resume=resume).config

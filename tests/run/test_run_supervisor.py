@@ -102,3 +102,15 @@ def test_a_copied_run_is_the_one_beside_its_config(folder: Path) -> None:
     shutil.copytree(first, folder / "copy")
     assert load_run(folder / "copy" / "run.toml").run.dir == folder / "copy"
     assert load_run(Path("copy/run.toml")).run.dir == folder / "copy"
+
+
+def test_a_run_directory_that_cannot_be_written_is_refused(folder: Path) -> None:
+    run_dir = claim(loaded(), resume=False).config.run.dir
+    (run_dir / "locks").write_text("")  # as good as a read-only disk, for root too
+    with pytest.raises(RunError, match="can't be written"):
+        supervise(loaded(), resume=True)
+
+
+def test_a_directory_name_with_a_nul_is_refused(folder: Path) -> None:
+    with pytest.raises(RunError, match="can't be made"):
+        supervise(loaded('run.dir="r\\u0000n"'), resume=False)

@@ -41,7 +41,7 @@ _FAILS = re.compile(
 )
 _HEDGES = re.compile(
     r"\b(?:or|either|alternatively|maybe|perhaps|possibly|might|could|unless|whichever|both|"
-    r"candidates?|not sure|uncertain)\b",
+    r"candidates?|not sure|uncertain|(?:answer|option|candidate|guess|possibility) ?#?\d)\b",
     re.IGNORECASE,
 )
 _CONCLUDES = re.compile(

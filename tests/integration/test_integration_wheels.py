@@ -95,7 +95,9 @@ def test_wheels_work_without_the_checkout(installed: Path, tmp_path: Path) -> No
     for plugin in (
         "environment.arithmetic",
         "environment.jsonl",
+        "environment.code",
         "verifier.exact",
+        "verifier.code",
         "reward.task_minus_length",
         "length_budget.discrete",
         "data_filter.nonzero_signal",

@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 import torch
 from torch import Tensor
 

@@ -128,7 +128,9 @@ def evaluate(
 
 @click.command()
 @click.argument("environment", metavar="ENV")
-@click.option("--model", required=True, metavar="M", help="Model directory or package:NAME.")
+@click.option("--config", "config_path", type=click.Path(path_type=Path), metavar="RUN.toml",
+              help="Take environment ENV (its label), model, engine from a config.")  # fmt: skip
+@click.option("--model", metavar="M", help="Model directory or package:NAME, without --config.")
 @click.option("-k", "--samples", type=click.IntRange(min=1), default=8, show_default=True,
               help="Completions of each task.")  # fmt: skip
 @PARAMS
@@ -143,7 +145,8 @@ def evaluate(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line.")
 def profile(
     environment: str,
-    model: str,
+    config_path: Path | None,
+    model: str | None,
     samples: int,
     params: tuple[str, ...],
     label: str | None,
@@ -154,15 +157,25 @@ def profile(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Measure how often model M solves each task of environment ENV.
+    """Measure how often a model solves each task of environment ENV.
 
     Writes profiles/<environment>-<model digest>.parquet, which the data filter `pass_rate_band`
-    reads. An interrupted profile goes on where it stopped.
+    reads. With --config everything but tasks, samples and seed comes from the run config, so that
+    the profile is of the very environment, verifier and model that the run will use. An
+    interrupted profile goes on where it stopped.
     """
     from prime_core.evaluation import policies, profiles
 
-    chosen = _environment(environment, params, label)
-    config = _bare_config(model, chosen, {**settings, "temperature": temperature})
+    if (config_path is None) == (model is None):
+        raise click.UsageError("say which model: either --model M or --config RUN.toml")
+    if config_path is not None:
+        if params or label:
+            raise click.UsageError("--with and --label belong to --model; edit the config instead")
+        config, chosen = _configured(config_path, environment)
+        out = config.filters.profiles or out
+    else:
+        chosen = _environment(environment, params, label)
+        config = _bare_config(str(model), chosen, {**settings, "temperature": temperature})
     policy, digest = policies.policy_of_model(config.model)
 
     def progress(done: int, total: int) -> None:
@@ -186,6 +199,20 @@ def profile(
         click.echo(json.dumps(numbers))
     else:
         _print_profile(path, found, counts, kept)
+
+
+def _configured(path: Path, label: str) -> tuple[RunConfig, EnvironmentChoice]:
+    """A run config and its environment of that label."""
+    from prime_core.api.errors import RunError
+    from prime_core.config.load import load
+
+    # The directory of profiles may not exist yet: this command makes it.
+    config = load(path, check_files=False).config
+    for choice in config.environments:
+        if choice.label == label:
+            return config, choice
+    labels = ", ".join(choice.label for choice in config.environments)
+    raise RunError(f"no environment is called {label!r}", where=str(path), fix=f"name {labels}")
 
 
 def _environment(name: str, params: Sequence[str], label: str | None = None) -> EnvironmentChoice:

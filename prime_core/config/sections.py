@@ -133,7 +133,7 @@ class EngineSection(PluginChoice):
 class TrainerSection(Section):
     """The optimisation of one rollout step."""
 
-    steps: int = Field(default=100, gt=0, description="rollout steps of the run")
+    steps: int = Field(default=100, gt=0, le=10**9, description="rollout steps of the run")
     groups_per_step: int = Field(
         default=16, gt=0, description="groups in the batch of a rollout step"
     )

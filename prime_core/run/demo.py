@@ -110,6 +110,7 @@ def build_and_warm_up(config: RunConfig, out: Path, say: Any) -> float:
         "seed": config.run.seed,
         "threads": config.trainer.threads,
         "target": WARMUP_TARGET,
+        "supervisor": os.getpid(),
         "result": str(out / "warmup.json"),
     }
     (out / "warmup-job.json").write_text(json.dumps(job))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prime_core.api.errors import RunError
+from prime_core.run.lifeline import die_with_parent
 
 if TYPE_CHECKING:
     import torch
@@ -125,6 +126,7 @@ def main(job_file: Path) -> None:
     import torch
 
     job = json.loads(job_file.read_text())
+    die_with_parent(job["supervisor"])
     model_dir = Path(job["model_dir"])
     torch.set_num_threads(job["threads"])
     torch.manual_seed(job["seed"])

@@ -22,7 +22,7 @@ def same_value(a: Node, b: Node, steps: Steps) -> tuple[bool, str]:
     try:
         verdict = _exactly(a, b, steps)
         if verdict != "open":
-            return verdict == "equal", "exact"
+            return verdict == "equal" and _same_on_reals(a, b, steps), "exact"
     except Undefined:
         return False, "undefined"
     return _same_at_points(a, b, steps)
@@ -40,6 +40,18 @@ def _exactly(a: Node, b: Node, steps: Steps) -> str:
     return verdict
 
 
+def _same_on_reals(a: Node, b: Node, steps: Steps) -> bool:
+    """Whether negative values keep equal what exact roots, with letters above 0, call equal."""
+    from prime_verifier_math.numeric import differ_on_reals, has_even_root
+
+    if not (has_even_root(a) or has_even_root(b)):
+        return True
+    try:
+        return not differ_on_reals(a, b, steps)
+    except OverBound:
+        return False
+
+
 def _same_infinity(a: Node, b: Node, steps: Steps) -> bool:
     """Signed infinities are equal by sign; +infinity is infinity."""
     del steps
@@ -47,7 +59,7 @@ def _same_infinity(a: Node, b: Node, steps: Steps) -> bool:
 
 
 def _same_at_points(a: Node, b: Node, steps: Steps) -> tuple[bool, str]:
-    from prime_verifier_math.numeric import agree
+    from prime_verifier_math.numeric import agree, differ_on_reals
 
     if b == tree.ZERO:
         a, b = b, a
@@ -56,6 +68,8 @@ def _same_at_points(a: Node, b: Node, steps: Steps) -> tuple[bool, str]:
         a, b = b.terms[0], tree.negate(tree.add(*b.terms[1:]))
     try:
         verdict = agree(a, b, steps)
+        if verdict is not False and differ_on_reals(a, b, steps):
+            verdict = False
     except OverBound:
         steps.spend(0)  # an empty budget ends the whole comparison
         return False, "bound"

@@ -27,6 +27,7 @@ POINTS = (
 SIGNED = tuple(
     tuple("-" + value if i % 2 == 0 else value for i, value in enumerate(row)) for row in POINTS[:2]
 )
+FAR = ("17.3717", "23.1123", "19.2391", "29.8117", "31.9311", "37.3719", "13.7713", "41.1293")
 
 
 def agree(a: Node, b: Node, steps: Steps) -> bool | None:
@@ -60,6 +61,69 @@ def agree(a: Node, b: Node, steps: Steps) -> bool | None:
         ):
             return False
     return True if tried >= (2 if names else 1) else None
+
+
+def differ_on_reals(a: Node, b: Node, steps: Steps) -> bool:
+    """Whether a point with negative or far values, where both sides are real, tells them apart.
+
+    A side counts as real only where each of its parts is: `\\sqrt{x}\\sqrt{y}` isn't for negatives.
+    """
+    import mpmath
+
+    names = sorted(tree.symbols(a) | tree.symbols(b))
+    if not names or len(names) > len(FAR):
+        return False
+    context = mpmath.mp.clone()
+    context.dps = digits = min(MAX_PLACES, BASE_DIGITS + _places(a) + _places(b))
+    tolerance = context.mpf(10) ** (12 - digits)
+    for row in _real_rows(len(names), roots=has_even_root(a) or has_even_root(b)):
+        steps.spend(200)
+        point = {name: context.mpf(value) for name, value in zip(names, row, strict=False)}
+        evaluate = Evaluation(context, point, steps, real=True).value
+        try:
+            left, right = _safe(evaluate, a), _safe(evaluate, b)
+        except OverBound:
+            if steps.left < 0:
+                raise
+            continue  # too large at this point alone
+        if left is None or right is None:
+            continue
+        scale = max(abs(left), abs(right))
+        if abs(left - right) > tolerance * max(scale, 1):
+            return True
+    return False
+
+
+def _real_rows(count: int, *, roots: bool) -> list[tuple[str, ...]]:
+    """All letters negative; where roots depend on signs also each one alone, and far values."""
+    rows = [_negated(POINTS[0])]
+    if roots:
+        single = [tuple(i for i in range(count) if i == k) for k in range(count)]
+        rows = [_negated(FAR), FAR, *(_negated(POINTS[0], chosen) for chosen in single), *rows]
+        rows.extend(_negated(FAR, chosen) for chosen in single if count > 1)
+    return rows
+
+
+def _negated(row: tuple[str, ...], chosen: tuple[int, ...] | None = None) -> tuple[str, ...]:
+    return tuple(
+        "-" + value if chosen is None or i in chosen else value for i, value in enumerate(row)
+    )
+
+
+def has_even_root(node: Node) -> bool:
+    """Whether an even root or an absolute value of something with letters stands in it."""
+    for one in tree.walk(node):
+        if isinstance(one, Call) and one.name in ("abs", "sgn"):
+            return True
+        if isinstance(one, Call) and one.name == "root" and tree.symbols(one.args[0]):
+            index = one.args[1]
+            if not isinstance(index, Num) or index.value.numerator % 2 == 0:
+                return True
+        if isinstance(one, Pow) and tree.symbols(one.base):
+            exponent = one.exponent
+            if isinstance(exponent, Num) and exponent.value.denominator % 2 == 0:
+                return True
+    return False
 
 
 def approximate(node: Node, steps: Steps) -> float | None:
@@ -108,14 +172,23 @@ def _places(node: Node) -> int:
 class Evaluation:
     """Values of trees at one point; raises `OverBound` before a value leaves its range."""
 
-    def __init__(self, context: Any, point: Mapping[str, Any], steps: Steps) -> None:
+    def __init__(
+        self, context: Any, point: Mapping[str, Any], steps: Steps, *, real: bool = False
+    ) -> None:
         self._mp = context
+        self._real = real  # whether a part that isn't real has no value
         self._point = point
         self._steps = steps
         self._cost = 1 + context.dps // 50
 
     def value(self, node: Node) -> Any:
         """The value, an mpf or mpc."""
+        made = self._value(node)
+        if self._real and isinstance(made, self._mp.mpc):
+            raise Undefined("not real")
+        return made
+
+    def _value(self, node: Node) -> Any:
         self._steps.spend(self._cost)
         mp = self._mp
         if isinstance(node, Num):
@@ -172,6 +245,8 @@ class Evaluation:
                 power = Pow(node.args[0], Num(exponent))
                 return self._power(first, mp.mpf(exponent.numerator) / exponent.denominator, power)
             return self._power(first, 1 / args[1], Pow(node.args[0], node.args[1]))
+        if name == "arccot" and self._real and first < 0:
+            raise Undefined("two conventions")
         if name == "factorial":
             if abs(first) > 3000:
                 raise OverBound("a factorial is too large")

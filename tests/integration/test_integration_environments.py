@@ -129,7 +129,7 @@ def test_no_process_of_the_run_imports_their_dependencies(mixed: tuple[Path, Any
         assert command.startswith(f"{folder / name}/bin/python"), command
         assert "prime_core.hosting" in command, command
     roles = {path.stem: path.read_text().strip() for path in (folder / "run/locks").iterdir()}
-    assert roles.keys() == {"supervisor", "trainer", "intake", "worker-0"}
+    assert roles.keys() == {"supervisor", "preparation", "trainer", "intake", "worker-0"}
     assert not set(roles.values()) & {pid for pid, _, _ in seen}
 
 

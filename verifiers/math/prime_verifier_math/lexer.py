@@ -41,6 +41,8 @@ _TOKEN = re.compile(
     r"|(?P<op>.)",
     re.DOTALL,
 )
+# what follows a \sim that means "roughly": a number, perhaps signed or as a command
+_ROUGHLY = re.compile(r"[\s{$]*+[-+]?[\d.\\]")
 
 
 def tokens(text: str) -> list[Token]:
@@ -77,6 +79,8 @@ def _scan(text: str) -> list[Token]:
             if value in TEXT_COMMANDS and position < end:
                 content, position = _argument(text, position)
                 _add_text(made, content, space, value)
+            elif value == "sim" and not _ROUGHLY.match(text, position):
+                made.append(Token("cmd", value, space))  # a relation or a negation
             else:
                 _add_command(made, value, space)
         elif kind == "word":

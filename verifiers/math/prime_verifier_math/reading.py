@@ -122,6 +122,10 @@ def read_tokens(made: Sequence[Token]) -> Answer:
         raise Unreadable("a question restated, not an answer")
     pieces = cut(made, list_separator)
     if pieces.separators:
+        if any(token.is_cmd("land", "lor") for token in made) and not _conditions(
+            made, pieces.parts
+        ):
+            return Opaque(_squeezed(_written(made)), "a formula of logic")
         return _read_list(pieces.parts, "or" if "or" in pieces.separators else "list")
     if any(relation(token) for token in made):
         from prime_verifier_math.relations import read_relation
@@ -130,6 +134,25 @@ def read_tokens(made: Sequence[Token]) -> Answer:
         if related is not None:
             return related
     return _read_single(made)
+
+
+def _conditions(made: Sequence[Token], parts: Sequence[Sequence[Token]]) -> bool:
+    """Whether signs of logic join conditions or values of one name, not propositions.
+
+    `x = 2 \\lor x = 3` is a list of values, `x = 2 \\land x = 3` is none.
+    """
+    both = any(token.is_cmd("land") for token in made)
+    if all(any(relation(token) for token in part) for part in parts):
+        names = {spelled(cut(part, relation).parts[0]).strip() for part in parts}
+        equal = all(any(token.is_op("=") for token in part) for part in parts)
+        return not (both and equal and len(names) == 1)
+    letters = any(token.kind in ("let", "word", "text") for part in parts for token in part)
+    return not both and not (letters and not any(relation(token) for token in parts[0]))
+
+
+def _written(made: Sequence[Token]) -> str:
+    """The tokens with their commands under one name each: \\wedge and \\land are one writing."""
+    return "".join(f"\\{token.text} " if token.kind == "cmd" else token.text for token in made)
 
 
 def _read_single(made: Sequence[Token]) -> Answer:

@@ -53,7 +53,7 @@ class Following:
 
     def _take(self, record: Mapping[str, Any]) -> Mapping[str, Any] | None:
         process = str(record.get("process"))
-        if "waiting_for" in record:
+        if record.get("waiting_for"):  # an empty one says that the wait is over
             since = float(record["time"]) - float(record.get("waiting_s", 0.0))
             self.waits[process] = (str(record["waiting_for"]), since)
             return None

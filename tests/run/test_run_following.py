@@ -40,7 +40,7 @@ def test_waits_are_named_until_they_end(tmp_path: Path) -> None:
     (sentence,) = following.waiting()
     assert sentence.startswith("trainer waits for the batch of step 3 (")
     assert following.waiting(longer_than_s=70) == []
-    log.log(3, **{"loss/mean": 0.0})
+    log.log(3, waiting_for="")
     following.read()
     assert following.waiting() == []
     log.close()

@@ -11,7 +11,7 @@ PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 export OMP_NUM_THREADS ?= 1
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help install demo test lint format proofs bench clean
+.PHONY: help install demo test lint format proofs fuzz bench clean
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /: /'
@@ -43,6 +43,11 @@ format: $(STAMP)  ## let ruff fix what it can
 
 proofs: $(STAMP)  ## run the long proofs: kill tests, fuzzing, the real-model run
 	$(BIN)/pytest -m slow $(PYTEST_FLAGS)
+
+FUZZ_SECONDS ?= 60
+fuzz: $(STAMP)  ## fuzz the math verifier with atheris, an optional job
+	$(BIN)/pip install $(PIP_FLAGS) atheris
+	$(BIN)/python verifiers/math/fuzz/fuzz_math.py -max_total_time=$(FUZZ_SECONDS) -max_len=1024
 
 bench: $(STAMP)  ## run every benchmark and print its table
 	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done

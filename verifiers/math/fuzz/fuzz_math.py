@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of the math verifier with atheris: `make fuzz`, or FUZZ_SECONDS=600 make fuzz.
+"""Coverage-guided fuzzing of the math verifier with atheris: `FUZZ_SECONDS=600 make fuzz`.
 
 Not part of the tests: atheris has wheels for few platforms. It looks for what the seeded fuzzing of
 tests/test_verifier_math_fuzz.py looks for, but follows the branches that an input opens.

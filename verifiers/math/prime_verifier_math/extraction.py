@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from prime_verifier_math.boxes import Box, find_boxes
+from prime_verifier_math.hedges import Candidate, beside
 from prime_verifier_math.params import MathParams
 from prime_verifier_math.statements import Statement, last_statement, spoken_statement
 
@@ -61,13 +62,14 @@ _JOINS = re.compile(
 class Extraction:
     """The answer's text ("" for none) and the rule that found it; `parts` where boxes stand apart.
 
-    `hedge` says that more than one candidate stands; `rival` is a later statement of another one.
+    `rival` is a later statement of another answer; `offered` are values right beside the box.
     """
 
     text: str
     rule: str
     parts: tuple[str, ...] = ()
     rival: str = ""
+    offered: tuple[Candidate, ...] = ()
 
 
 def final_text(completion: str) -> str | None:
@@ -145,7 +147,8 @@ def _from_boxes(text: str, boxes: list[Box], params: MathParams) -> Extraction:
     rival = _rival(behind) if behind.strip() else ""
     parts = tuple(dict.fromkeys(box.content.strip() for box in boxes[-12:]))
     rule = "last box" if len(boxes) > 1 else "box"
-    return Extraction(last.content, rule, parts if len(parts) > 1 else (), rival)
+    offered = beside(text, last.start, last.end)
+    return Extraction(last.content, rule, parts if len(parts) > 1 else (), rival, offered)
 
 
 def _superseded(between: str) -> bool:
@@ -174,8 +177,8 @@ def _rival(behind: str) -> str:
     """Another value that the text states or offers behind the last box."""
     near = behind[:1_000].lstrip("$ \n.*)]\\")
     offered = re.match(
-        r"(?:,?\s*or|but it (?:could|might) (?:also )?be)\s+(?:maybe\s+|perhaps\s+|possibly\s+|"
-        r"else\s+)?\$?([^\s,;$]+)", near, re.IGNORECASE
+        r"but it (?:could|might) (?:also )?be\s+(?:maybe\s+|perhaps\s+|possibly\s+|else\s+)?"
+        r"\$?([^\s,;$]+)", near, re.IGNORECASE
     )  # fmt: skip
     if offered and any(char.isdigit() for char in offered[1]):
         return offered[1].rstrip(".")

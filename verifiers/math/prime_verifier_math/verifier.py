@@ -17,6 +17,7 @@ from prime_verifier_math.comparison import same_answer
 from prime_verifier_math.extraction import Extraction, extract
 from prime_verifier_math.forms import form, type_name
 from prime_verifier_math.golds import GoldReport, check_gold, gold_text, read_gold
+from prime_verifier_math.hedges import live
 from prime_verifier_math.params import MathParams
 from prime_verifier_math.reading import read_answer
 
@@ -70,7 +71,8 @@ class MathVerifier:
     def explain(self, gold: str, completion_text: str) -> Explanation:
         """The verdict with its reasons."""
         found = extract(completion_text, self._params)
-        if found.text and _INTEGER.fullmatch(found.text) and _INTEGER.fullmatch(gold):
+        integers = _INTEGER.fullmatch(found.text) and _INTEGER.fullmatch(gold)
+        if integers and not found.offered:
             return _integers(gold, found)
         wanted = read_gold(gold)
         if isinstance(wanted, Opaque) and not check_gold(gold).ok:
@@ -115,6 +117,11 @@ class MathVerifier:
                 and type_name(rival) not in ("text", "list")
             ):
                 return answer, False, "another answer is stated behind the box"
+        if same and any(
+            live(one, answer, found.text, lambda other: self._same(gold, wanted, "", other)[0])
+            for one in found.offered
+        ):
+            return answer, False, "another answer is offered beside the box"
         if not same and found.parts and isinstance(wanted, Listing):
             whole = read_answer(", ".join(found.parts), commas=False)
             if isinstance(whole, Listing) and self._same(gold, wanted, "", whole)[0]:

@@ -29,7 +29,8 @@ class Candidate:
     alone: bool = True
 
 
-_WORDS = r"(?:or|maybe|perhaps|possibly|alternatively)\b"
+_COULD_BE = r"(?:but\s++)?it\s++(?:could|might|may)\s++(?:also\s++|just as well\s++)?be"
+_WORDS = rf"(?:or|maybe|perhaps|possibly|alternatively|{_COULD_BE})\b"
 _BEHIND = re.compile(
     r"(?:[\s$*.\])]|\\[)\]]|\\text\{)*+"
     rf"(?:(?!{_WORDS})(?P<noun>[A-Za-z]{{1,20}}(?:/[A-Za-z]{{1,9}})?)\}}?)?"

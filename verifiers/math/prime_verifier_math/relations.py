@@ -175,6 +175,9 @@ def _label(made: Sequence[Token], node: Node | None) -> tuple[str | None, str | 
         return (words, None) if node is None or not _has_numbers(node) else (None, None)
     if node is None:
         return _other_label(made)
+    applied = _applied_letter(made)
+    if applied is not None:
+        return applied
     if isinstance(node, Sym):
         return node.name, None
     if isinstance(node, Call) and node.name.startswith("fn:"):
@@ -185,6 +188,17 @@ def _label(made: Sequence[Token], node: Node | None) -> tuple[str | None, str | 
     if len(tree.symbols(node)) >= 2 and not _has_numbers(node):
         return "compound", None
     return None, None
+
+
+def _applied_letter(made: Sequence[Token]) -> tuple[str, str] | None:
+    """P(x) as a whole side: a function, since a product would be written Px."""
+    if len(made) != 4 or not (made[1].is_op("(") and made[3].is_op(")")):
+        return None
+    name, argument = made[0], made[2]
+    if name.kind != "let" or argument.kind != "let" or name.text == argument.text:
+        return None
+    # P(A) is a value: a probability, an area
+    return (name.text + "()", argument.text) if argument.text.islower() else None
 
 
 def _other_label(made: Sequence[Token]) -> tuple[str | None, str | None]:

@@ -48,6 +48,11 @@ _TAIL = re.compile(
     r"instead)\b|—).*",
     re.IGNORECASE | re.DOTALL,
 )
+_COULD_BE = re.compile(
+    r"[,;]?\s*+\bbut\s++it\s++(?:could|might|may)\s++(?:also\s++|just as well\s++)?be\s++"
+    r"(?=[-+$\\(*]*\d)",
+    re.IGNORECASE,
+)
 _NEGATED = re.compile(r"^\s*(?:not\b|n't\b|never\b|unknown|unclear|un?certain)", re.IGNORECASE)
 _FILLED = re.compile(
     r"^(?:\s|:|\*\*|(?:therefore|thus|hence|clearly|simply|indeed|exactly|approximately|about|"
@@ -204,6 +209,7 @@ def _trimmed(sentence: str) -> str:
     bold = re.match(r"\*\*([^*]+)\*\*", value)
     if bold and not re.match(r"\s*(?:,\s*)?\b(?:or|and)\b", value[bold.end() :]):
         return bold[1].strip()
+    value = _COULD_BE.sub(" or ", value)
     tail = _TAIL.search(value)
     if tail is not None and tail.start() > 0:
         value = value[: tail.start()]

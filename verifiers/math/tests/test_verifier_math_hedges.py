@@ -33,6 +33,9 @@ def value(gold: str, completion: str) -> float | None:
         r"So \boxed{4} apples (or 5 if counting the rotten one).",
         r"So \boxed{4} (alternatively 5).",
         r"So \boxed{4}. Or 5.",
+        r"So \boxed{4}, but it could also be 5.",
+        r"So \boxed{4}. It might be $5$.",
+        r"The answer is 4, but it may be 5.",
         r"So \boxed{4}. Or perhaps $5$ if zero counts.",
         r"So \boxed{4} (or 5 apples).",
         r"So \boxed{4} or \boxed{5}.",
@@ -97,3 +100,16 @@ def test_a_second_candidate_is_a_hedge(completion: str) -> None:
 )
 def test_a_restatement_is_no_hedge(gold: str, completion: str) -> None:
     assert value(gold, completion) == 1.0
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [
+        r"So \boxed{4}. It could be shown in 2 other ways.",
+        r"So \boxed{4}, but it might be written as $2^2$.",
+        r"The answer is 4, but it could be written as $2^2$.",
+        r"The answer is 4, but it could take 3 more lines to prove.",
+    ],
+)
+def test_a_remark_on_the_answer_is_no_second_one(completion: str) -> None:
+    assert value("4", completion) == 1.0

@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from prime_verifier_math.bounds import MAX_DEPTH, MAX_TOKENS, OverBound
 from prime_verifier_math.vocabulary import FUNCTIONS, JOINERS, RENAMED, TEXT_COMMANDS, WORD_COMMANDS
 
+# signs in a text: \text{½} is \text{\frac{1}{2}} here; a text in a text stays words, so that no
+# nesting recurses
+_COMMAND = re.compile(rf"\\(?!(?:{'|'.join(sorted(TEXT_COMMANDS))})(?![A-Za-z]))[A-Za-z]+")
+
 
 @dataclass(frozen=True, slots=True)
 class Token:
@@ -122,7 +126,7 @@ def _add_text(made: list[Token], content: str, space: bool, command: str) -> Non
         made.append(Token("join", stripped, True))
     elif command == "operatorname" or (stripped in WORD_COMMANDS and stripped != "min"):
         _add_word(made, content.strip(), space)
-    elif any(char.isalpha() for char in content) and (
+    elif any(char.isalpha() for char in _COMMAND.sub("", content)) and (
         command not in ("mathbf", "boldsymbol", "mathcal", "bm") or len(stripped) > 1
     ):
         before, _, last = content.strip().rpartition(" ")
@@ -132,7 +136,7 @@ def _add_text(made: list[Token], content: str, space: bool, command: str) -> Non
             made.append(Token("join", last.lower(), True))
         else:
             made.append(Token("text", content, space))
-    elif any(char.isalnum() for char in content):
+    elif any(char.isalnum() for char in _COMMAND.sub("", content)):
         made.append(Token("op", "{", space))
         made.extend(_scan(content))
         made.append(Token("op", "}"))

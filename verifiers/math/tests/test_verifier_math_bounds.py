@@ -18,6 +18,8 @@ def nested(left: str, count: int, inner: str, right: str) -> str:
 
 
 BOXED = {
+    "texts in texts": nested(r"\text{", 2800, "½", "}"),
+    "names in texts": nested(r"\operatorname{\text{", 900, "½", "}}"),
     "tower of three": "9^{9^{9}}",
     "tower of four": "9^{9^{9^{9}}}",
     "plain tower": "9^9^9",

@@ -143,7 +143,8 @@ def _from_boxes(text: str, boxes: list[Box], params: MathParams) -> Extraction:
         return Extraction(_together(group), f"{len(group)} boxes side by side")
     hedged = [box for box in live if box is not last]
     if hedged:
-        return Extraction(_together(live), f"{len(live)} boxes, none retracted")
+        stated = tuple(box.content.strip() for box in live) if len(live) <= 12 else ()
+        return Extraction(_together(live), f"{len(live)} boxes, none retracted", stated)
     rival = _rival(behind) if behind.strip() else ""
     parts = tuple(dict.fromkeys(box.content.strip() for box in boxes[-12:]))
     rule = "last box" if len(boxes) > 1 else "box"

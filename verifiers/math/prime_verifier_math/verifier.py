@@ -126,6 +126,14 @@ class MathVerifier:
             whole = read_answer(", ".join(found.parts), commas=False)
             if isinstance(whole, Listing) and self._same(gold, wanted, "", whole)[0]:
                 return whole, True, "boxes that together are the list"
+        if not same and len(found.parts) > 1 and not isinstance(wanted, Listing):
+            # one value written twice is no hedge; 5 and 0.05 differ, though each may be 5%
+            stated = [read_answer(part) for part in found.parts]
+            if all(
+                self._same(gold, wanted, "", one)[0] and same_answer(stated[0], one, Steps())[0]
+                for one in stated
+            ):
+                return stated[-1], True, "boxes of one value"
         return answer, same, rule
 
     def _same(self, gold: str, wanted: Answer, text: str, answer: Answer) -> tuple[bool, str]:

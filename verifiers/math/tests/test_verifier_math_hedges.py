@@ -113,3 +113,16 @@ def test_a_restatement_is_no_hedge(gold: str, completion: str) -> None:
 )
 def test_a_remark_on_the_answer_is_no_second_one(completion: str) -> None:
     assert value("4", completion) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("gold", "completion", "expected"),
+    [
+        (r"\frac12", r"It is \boxed{0.5}, that is, \boxed{\frac{1}{2}}.", 1.0),
+        (r"\frac12", r"It is \boxed{0.5}, maybe \boxed{\frac{1}{3}}.", 0.0),
+        (r"\frac12", r"It is \boxed{0.4}, that is, \boxed{\frac{1}{2}}.", 0.0),
+        (r"5\%", r"It is \boxed{5}, perhaps \boxed{0.05}.", 0.0),
+    ],
+)
+def test_two_boxes_of_one_value_are_no_hedge(gold: str, completion: str, expected: float) -> None:
+    assert value(gold, completion) == expected

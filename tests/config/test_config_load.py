@@ -91,7 +91,7 @@ use = "a"
         "run.toml:5": "remove top_p",
         "run.toml:8": "raise max to 3 or lower level to 2",
         "run.toml:10": "use number, > 0 (default 1e-06): learning rate after warm-up",
-        "run.toml:11": "use integer, > 0 (default 100): rollout steps of the run",
+        "run.toml:11": "use integer, > 0, <= 1000000000 (default 100): rollout steps of the run",
         "run.toml:12": "aggregation belongs to [loss]",
         "run.toml:13": "set trainer.groups_per_step to 18, or trainer.optimizer_steps to a "
         "divisor of 16",

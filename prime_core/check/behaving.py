@@ -6,7 +6,7 @@ from prime_core.api import FormatError
 from prime_core.check.measures import read_result
 from prime_core.check.rule import Finding, Result, blocked, failed
 from prime_core.check.subject import Subject
-from prime_core.hosting import wire
+from prime_core.hosting import values
 
 
 async def behaves(subject: Subject) -> Result:
@@ -19,7 +19,7 @@ async def behaves(subject: Subject) -> Result:
         "behaviour", subject.lab.request(subject), subject.lab.limits.start_s
     )
     try:
-        problems = wire.sequence(read_result(result).get("problems"), "problems", wire.text)
+        problems = values.sequence(read_result(result).get("problems"), "problems", values.text)
     except FormatError as error:
         return failed(Finding(ended or error.what))
     return failed(*(Finding(each) for each in problems))

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from prime_core.api import FormatError
 from prime_core.check.rule import Finding, Result, failed, nothing_to_see
 from prime_core.check.subject import Subject
-from prime_core.hosting import wire
+from prime_core.hosting import values
 
 SCHEMA = "prime-core/evidence/1"
 LIMIT = 64 << 20  # bytes
@@ -44,7 +44,7 @@ def read(path: Path, kind: Kind) -> dict[str, Any]:
     try:
         if path.stat().st_size > LIMIT:
             raise FormatError(f"it has more than {LIMIT >> 20} MiB")
-        content = wire.mapping(json.loads(path.read_bytes()), "evidence")
+        content = values.mapping(json.loads(path.read_bytes()), "evidence")
     except (OSError, ValueError, RecursionError) as error:
         raise FormatError(f"it can't be read: {error}") from error
     said = content.pop("sha256", None)
@@ -88,7 +88,7 @@ def numbers(value: object, what: str) -> list[float]:
     Raises:
         FormatError: it isn't one.
     """
-    return list(wire.sequence(value, what, wire.number))
+    return list(values.sequence(value, what, values.number))
 
 
 def rises(values: Sequence[float]) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from prime_core.api import Task
 from prime_core.api.datasets import task_json
-from prime_core.hosting import wire
+from prime_core.hosting import values, wire
 from prime_core.hosting.environment import HashRng
 
 
@@ -76,13 +76,13 @@ def describe_sample(environment: Any, tasks: Sequence[Task], request: dict[str, 
                     continue
                 if member == "wrong":
                     one[member] = [
-                        wire.text(call(task, HashRng(seed)), member)
+                        values.text(call(task, HashRng(seed)), member)
                         for seed in range(request["wrong_seeds"])
                     ]
                 elif member == "writings":
-                    one[member] = [wire.text(each, member) for each in call(task)]
+                    one[member] = [values.text(each, member) for each in call(task)]
                 else:
-                    one[member] = wire.text(call(task), member)
+                    one[member] = values.text(call(task), member)
         except Exception as error:  # noqa: BLE001 - the environment is the package's code
             one["error"] = f"{type(error).__name__}: {error}"
     return found

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from prime_core.api import EnvironmentInfo, FormatError
-from prime_core.hosting import wire
+from prime_core.hosting import values, wire
 
 RESULT_LIMIT = 512 << 20  # bytes of a child's result that are read
 
@@ -29,7 +29,7 @@ def read_result(path: Path) -> dict[str, Any]:
     try:
         if path.is_symlink() or path.stat().st_size > RESULT_LIMIT:
             raise FormatError("its result is too large, or a link")
-        return wire.mapping(json.loads(path.read_bytes()), "result")
+        return values.mapping(json.loads(path.read_bytes()), "result")
     except (OSError, ValueError, RecursionError) as error:
         raise FormatError(f"it left no readable result: {error}") from error
 
@@ -109,8 +109,8 @@ def read_listing(result: Path, tasks: Path) -> Listing:
         FormatError: they aren't that.
     """
     found = read_result(result)
-    error = wire.text(found.get("error", ""), "error")
-    phase = wire.text(found.get("phase", ""), "phase")
+    error = values.text(found.get("error", ""), "error")
+    phase = values.text(found.get("phase", ""), "phase")
     if "info" not in found or "sample" not in found:
         return Listing(phase, error or "it described nothing")
     lines = tasks.read_bytes().splitlines(keepends=True)
@@ -118,21 +118,21 @@ def read_listing(result: Path, tasks: Path) -> Listing:
     return Listing(
         phase=phase,
         error=error,
-        count=wire.whole(found.get("count"), "count"),
+        count=values.whole(found.get("count"), "count"),
         digest=hashlib.sha256(b"".join(lines)).hexdigest(),
         info=wire.read_info(found["info"]),
         tasks=tuple(_listed(line) for line in lines),
-        sample=wire.sequence(found["sample"], "sample", _view),
-        members=wire.sequence(found.get("members", []), "members", wire.text),
-        again=wire.text(found.get("again", ""), "again"),
+        sample=values.sequence(found["sample"], "sample", _view),
+        members=values.sequence(found.get("members", []), "members", values.text),
+        again=values.text(found.get("again", ""), "again"),
         info_again=None if again is None else wire.read_info(again),
-        not_json=wire.text(found.get("not_json", ""), "not_json"),
+        not_json=values.text(found.get("not_json", ""), "not_json"),
     )
 
 
 def _listed(line: bytes) -> ListedTask:
     try:
-        task = wire.mapping(json.loads(line), "task")
+        task = values.mapping(json.loads(line), "task")
         prompt = "\n".join(str(content) for _, content in task["prompt"])
         gold = task.get("gold")
         return ListedTask(str(task["id"]), prompt, None if gold is None else str(gold))
@@ -141,18 +141,18 @@ def _listed(line: bytes) -> ListedTask:
 
 
 def _view(value: object, what: str) -> TaskView:
-    one = wire.mapping(value, what)
+    one = values.mapping(value, what)
     prompt = wire.read_messages(one.get("prompt", []), "prompt") if one.get("prompt") else ()
     gold = one.get("gold")
     return TaskView(
-        index=wire.whole(one.get("index"), "index"),
-        id=wire.text(one.get("id"), "id"),
+        index=values.whole(one.get("index"), "index"),
+        id=values.text(one.get("id"), "id"),
         prompt="\n\n".join(message.content for message in prompt),
         roles=tuple(message.role for message in prompt),
-        gold=None if gold is None else wire.text(gold, "gold"),
-        wrong=wire.sequence(one.get("wrong", []), "wrong", wire.text),
-        writings=wire.sequence(one.get("writings", []), "writings", wire.text),
-        error=wire.text(one.get("error", ""), "error"),
+        gold=None if gold is None else values.text(gold, "gold"),
+        wrong=values.sequence(one.get("wrong", []), "wrong", values.text),
+        writings=values.sequence(one.get("writings", []), "writings", values.text),
+        error=values.text(one.get("error", ""), "error"),
     )
 
 

@@ -15,7 +15,7 @@ from prime_core.api.datasets import tasks_digest
 from prime_core.check.checks_file import CaseEntry
 from prime_core.check.measures import ListedTask, Listing, TaskView
 from prime_core.check.subject import Blocked
-from prime_core.hosting import wire
+from prime_core.hosting import values
 
 # Numbers of one length, none a part of another, each once: the least that a verifier tells apart.
 GOLDS = tuple(str(1009 + 373 * k) for k in range(24))
@@ -56,9 +56,9 @@ def _rows(path: str) -> list[dict[str, Any]]:
     """
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
-        rows = [wire.mapping(json.loads(line), "a task") for line in lines if line.strip()]
+        rows = [values.mapping(json.loads(line), "a task") for line in lines if line.strip()]
         for row in rows:
-            wire.text(row.get("completion"), "completion")
+            values.text(row.get("completion"), "completion")
     except (OSError, ValueError, FormatError) as error:
         raise Blocked(f"the tasks of {path} can't be read: {error}") from error
     return rows

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prime_core.api.types import EnvironmentInfo
-from prime_core.hosting import wire
+from prime_core.hosting import values, wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +69,28 @@ def read_description(label: str, value: object) -> HostDescription:
     Raises:
         FormatError: it isn't one.
     """
-    found = wire.mapping(value, "description")
+    found = values.mapping(value, "description")
 
     def plugin(item: object, what: str) -> HostedPlugin:
-        names = wire.mapping(item, what)
+        names = values.mapping(item, what)
         keys = ("kind", "name", "distribution", "version")
-        return HostedPlugin(*(wire.text(names.get(key), f"{what}.{key}") for key in keys))
+        return HostedPlugin(*(values.text(names.get(key), f"{what}.{key}") for key in keys))
 
-    distributions = wire.mapping(found.get("distributions"), "description.distributions")
+    distributions = values.mapping(found.get("distributions"), "description.distributions")
     return HostDescription(
         label=label,
         info=wire.read_info(found.get("info")),
-        task_count=wire.whole(found.get("task_count"), "description.task_count"),
+        task_count=values.whole(found.get("task_count"), "description.task_count"),
         multi_turn=found.get("multi_turn") is True,
         has_gold=found.get("has_gold") is True,
-        verifier=wire.text(found.get("verifier"), "description.verifier"),
-        params=wire.mapping(found.get("params"), "description.params"),
-        plugins=wire.sequence(found.get("plugins"), "description.plugins", plugin),
-        distributions={name: wire.text(version, name) for name, version in distributions.items()},
-        api=wire.text(found.get("api"), "description.api"),
-        prime_core=wire.text(found.get("prime_core"), "description.prime_core"),
-        python=wire.text(found.get("python"), "description.python"),
-        ids_checked=wire.whole(found.get("ids_checked"), "description.ids_checked"),
+        verifier=values.text(found.get("verifier"), "description.verifier"),
+        params=values.mapping(found.get("params"), "description.params"),
+        plugins=values.sequence(found.get("plugins"), "description.plugins", plugin),
+        distributions={name: values.text(version, name) for name, version in distributions.items()},
+        api=values.text(found.get("api"), "description.api"),
+        prime_core=values.text(found.get("prime_core"), "description.prime_core"),
+        python=values.text(found.get("python"), "description.python"),
+        ids_checked=values.whole(found.get("ids_checked"), "description.ids_checked"),
         checks_golds=found.get("checks_golds") is True,
-        notes=wire.sequence(found.get("notes", []), "description.notes", wire.text),
+        notes=values.sequence(found.get("notes", []), "description.notes", values.text),
     )

@@ -20,7 +20,7 @@ from prime_core.api.protocols import Environment, RewardFunction, Verifier
 from prime_core.api.specs import API_VERSION
 from prime_core.api.types import ScoredGroup, Task, TurnState
 from prime_core.config.sections import EnvironmentChoice, PluginChoice
-from prime_core.hosting import wire
+from prime_core.hosting import values, wire
 from prime_core.hosting.judging import Judge
 from prime_core.hosting.sandboxing import host_sandboxes
 from prime_core.hub import Hub, RunContext
@@ -94,7 +94,7 @@ class HostedEnvironment:
             "score": self._score,
             "reward": self._reward_group,
             "reply": self._reply,
-            "gold": lambda index: wire.text(self._environment.gold(self._tasks[index]), "gold"),
+            "gold": lambda index: values.text(self._environment.gold(self._tasks[index]), "gold"),
             "wrong": self._wrong,
             "check_gold": lambda index: self._judge.check_gold(self._tasks[index].gold),
         }
@@ -140,7 +140,7 @@ class HostedEnvironment:
             "has_gold": callable(getattr(environment, "gold", None)),
             "verifier": verifier.use if verifier else self._verifier_class,
             "checks_golds": "check_gold" in self._judge.members,
-            "notes": [wire.text(note, "a note") for note in getattr(environment, "notes", ())],
+            "notes": [values.text(note, "a note") for note in getattr(environment, "notes", ())],
             "params": {kind: self._params(kind, choice) for kind, choice in named.items()},
             "plugins": [self._record(kind, choice.use) for kind, choice in named.items()],
             "distributions": {
@@ -195,7 +195,7 @@ class HostedEnvironment:
         index, rollouts, length_budget, step = item
         group = ScoredGroup(
             self._tasks[index],
-            wire.sequence(rollouts, "rollouts", wire.read_rollout),
+            values.sequence(rollouts, "rollouts", wire.read_rollout),
             length_budget,
             step,
         )
@@ -216,7 +216,7 @@ class HostedEnvironment:
 
     def _wrong(self, item: Any) -> Any:
         index, seed = item
-        return wire.text(self._environment.wrong(self._tasks[index], HashRng(seed)), "wrong")
+        return values.text(self._environment.wrong(self._tasks[index], HashRng(seed)), "wrong")
 
 
 def _log_phase(phase: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from prime_core.api.errors import FormatError
 from prime_core.api.protocols import Verifier
 from prime_core.api.types import Completion, Task
-from prime_core.hosting import wire
+from prime_core.hosting import values, wire
 
 OPTIONAL_MEMBERS = ("from_case", "explain", "check_gold", "second_opinion")
 
@@ -52,7 +52,7 @@ class Judge:
 
     def case(self, row: Any) -> Any:
         """A row of a case file as [task, completion]; through `from_case` where there is one."""
-        row = wire.mapping(row, "row")
+        row = values.mapping(row, "row")
         read = self._verifier.from_case if "from_case" in self.members else default_case
         made = read(row)
         if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[1], Completion):
@@ -69,15 +69,15 @@ class Judge:
     def explain(self, item: Any) -> Any:
         """What the verifier says of [gold, text], as a mapping."""
         gold, said = item
-        found = self._verifier.explain(wire.text(gold, "gold"), wire.text(said, "text"))
+        found = self._verifier.explain(values.text(gold, "gold"), values.text(said, "text"))
         if dataclasses.is_dataclass(found) and not isinstance(found, type):
             found = dataclasses.asdict(found)
-        return wire.mapping(found, "explanation")
+        return values.mapping(found, "explanation")
 
     def second_opinion(self, item: Any) -> Any:
         """What another grader says of [task, completion]; None where it has no opinion."""
         found = self._verifier.second_opinion(*_pair(item))
-        return None if found is None else wire.number(found, "second opinion")
+        return None if found is None else values.number(found, "second opinion")
 
     def _wait(self, awaitable: Any) -> Any:
         """Run to the end on the host's own loop, and end what it left on it."""
@@ -113,7 +113,7 @@ def default_case(row: Mapping[str, Any]) -> tuple[Task, Completion]:
     Raises:
         FormatError: they aren't that.
     """
-    given = wire.mapping(row.get("task", {}), "task")
+    given = values.mapping(row.get("task", {}), "task")
     fields: dict[str, Any] = {
         "id": str(row.get("id", "case")),
         "prompt": [],
@@ -123,7 +123,7 @@ def default_case(row: Mapping[str, Any]) -> tuple[Task, Completion]:
         "task_type": "",
         "source": "",
     }
-    said = wire.text(row.get("completion"), "completion")
+    said = values.text(row.get("completion"), "completion")
     return wire.read_task(fields | given), Completion(said)
 
 

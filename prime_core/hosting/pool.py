@@ -24,7 +24,7 @@ from prime_core.api.types import (
     Task,
 )
 from prime_core.config.sections import EnvironmentChoice, HostingSection, PluginChoice
-from prime_core.hosting import wire
+from prime_core.hosting import values, wire
 from prime_core.hosting.channel import Failure
 from prime_core.hosting.description import HostDescription, read_description
 from prime_core.hosting.hosts import Hosts
@@ -97,7 +97,7 @@ class HostPool(Hosts):
         """The index of the task with this id; None where there is none."""
 
         def read(value: object) -> int | None:
-            return None if value is None else wire.whole(value, "index")
+            return None if value is None else values.whole(value, "index")
 
         return (await self._call("find", [task_id], read))[0]
 
@@ -148,7 +148,7 @@ class HostPool(Hosts):
         group = [wire.rollout_json(rollout) for rollout in rollouts]
 
         def read(value: object) -> list[Reward]:
-            rewards = wire.sequence(value, "rewards", wire.read_reward)
+            rewards = values.sequence(value, "rewards", wire.read_reward)
             if len(rewards) != len(group):
                 raise FormatError(f"{len(rewards)} rewards for {len(group)} rollouts")
             return list(rewards)
@@ -220,7 +220,7 @@ class HostPool(Hosts):
 
 
 def _read_text(value: object) -> str:
-    return wire.text(value, "completion")
+    return values.text(value, "completion")
 
 
 def error_score(failure: Failure) -> Score:

@@ -13,7 +13,7 @@ from typing import Any
 
 from prime_core.api.types import Completion, GoldReport, Score, Task
 from prime_core.config.sections import HostingSection, PluginChoice
-from prime_core.hosting import wire
+from prime_core.hosting import values, wire
 from prime_core.hosting.channel import Failure
 from prime_core.hosting.hosts import Hosts
 from prime_core.hosting.pool import error_score
@@ -90,11 +90,11 @@ class VerifierPool(Hosts):
 
     def _read_description(self, described: dict[str, Any]) -> None:
         self.description = VerifierDescription(
-            name=wire.text(described.get("verifier"), "description.verifier"),
-            members=wire.sequence(described.get("members"), "description.members", wire.text),
-            params=wire.mapping(described.get("params"), "description.params"),
-            distribution=wire.text(described.get("distribution"), "description.distribution"),
-            version=wire.text(described.get("version"), "description.version"),
+            name=values.text(described.get("verifier"), "description.verifier"),
+            members=values.sequence(described.get("members"), "description.members", values.text),
+            params=values.mapping(described.get("params"), "description.params"),
+            distribution=values.text(described.get("distribution"), "description.distribution"),
+            version=values.text(described.get("version"), "description.version"),
         )
 
     async def cases(self, rows: Sequence[Mapping[str, Any]]) -> list[Case | str]:
@@ -105,7 +105,7 @@ class VerifierPool(Hosts):
         """
 
         def read(value: object) -> Case:
-            task, completion = wire.sequence(value, "case", lambda item, what: item)
+            task, completion = values.sequence(value, "case", lambda item, what: item)
             return wire.read_task(task), wire.read_completion(completion)
 
         found = await self._outcomes("case", [dict(row) for row in rows], read)
@@ -121,8 +121,8 @@ class VerifierPool(Hosts):
         """
 
         def read(value: object) -> TimedScore:
-            found = wire.mapping(value, "timed score")
-            seconds = wire.number(found.get("cpu_seconds"), "cpu_seconds")
+            found = values.mapping(value, "timed score")
+            seconds = values.number(found.get("cpu_seconds"), "cpu_seconds")
             return TimedScore(wire.read_score(found.get("score")), seconds)
 
         found = await self._outcomes("verify", [_sent(case) for case in cases], read)
@@ -139,7 +139,7 @@ class VerifierPool(Hosts):
         """
 
         def read(value: object) -> dict[str, Any]:
-            return wire.mapping(value, "explanation")
+            return values.mapping(value, "explanation")
 
         return (await self._call("explain", [[gold, text]], read))[0]
 
@@ -159,7 +159,7 @@ class VerifierPool(Hosts):
         """
 
         def read(value: object) -> Opinion:
-            return Opinion(None if value is None else wire.number(value, "second opinion"))
+            return Opinion(None if value is None else values.number(value, "second opinion"))
 
         found = await self._outcomes("second_opinion", [_sent(case) for case in cases], read)
         return [

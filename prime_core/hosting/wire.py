@@ -6,10 +6,7 @@ Invariant: a value that reads is whole, typed and finite; anything else is a `Fo
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from numbers import Real
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, cast, get_args
 
 from prime_core.api.errors import FormatError
 from prime_core.api.types import (
@@ -26,59 +23,10 @@ from prime_core.api.types import (
     ScoredRollout,
     Task,
 )
+from prime_core.hosting.values import fields, mapping, number, sequence, text, whole
 
 ROLES = get_args(Role)
 FINISH_REASONS = get_args(FinishReason)
-
-T = TypeVar("T")
-
-
-def number(value: object, what: str) -> float:
-    """A finite float from what a plugin calls a number (numpy scalars included)."""
-    if not isinstance(value, Real):
-        raise FormatError(f"{what} is a {type(value).__name__}, not a number")
-    result = float(value)
-    if not math.isfinite(result):
-        raise FormatError(f"{what} is {result}")
-    return result
-
-
-def text(value: object, what: str) -> str:
-    """A string, as it is."""
-    if not isinstance(value, str):
-        raise FormatError(f"{what} is a {type(value).__name__}, not a string")
-    return value
-
-
-def whole(value: object, what: str) -> int:
-    """An integer that isn't a boolean."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise FormatError(f"{what} is a {type(value).__name__}, not an integer")
-    return value
-
-
-def mapping(value: object, what: str) -> dict[str, Any]:
-    """An object with string keys."""
-    if not isinstance(value, Mapping):
-        raise FormatError(f"{what} is a {type(value).__name__}, not an object")
-    for key in value:
-        if not isinstance(key, str):
-            raise FormatError(f"{what} has the key {key!r}, which isn't a string")
-    return dict(value)
-
-
-def sequence(value: object, what: str, read: Callable[[Any, str], T]) -> tuple[T, ...]:
-    """A list, every element read by `read`."""
-    if not isinstance(value, (list, tuple)):
-        raise FormatError(f"{what} is a {type(value).__name__}, not a list")
-    return tuple(read(item, f"{what}[{index}]") for index, item in enumerate(value))
-
-
-def _fields(value: object, what: str, names: tuple[str, ...]) -> list[Any]:
-    found = mapping(value, what)
-    if found.keys() != set(names):
-        raise FormatError(f"{what} has the keys {sorted(found)}, expected {sorted(names)}")
-    return [found[name] for name in names]
 
 
 def message_json(message: Message) -> dict[str, Any]:
@@ -88,7 +36,7 @@ def message_json(message: Message) -> dict[str, Any]:
 
 def read_message(value: object, what: str) -> Message:
     """A chat message."""
-    role, content = _fields(value, what, ("role", "content"))
+    role, content = fields(value, what, ("role", "content"))
     if role not in ROLES:
         raise FormatError(f"{what}.role is {role!r}, not one of {ROLES}")
     return Message(role=role, content=text(content, f"{what}.content"))
@@ -128,7 +76,7 @@ def task_json(task: object) -> dict[str, Any]:
 def read_task(value: object, what: str = "task") -> Task:
     """A task."""
     names = ("id", "prompt", "gold", "verification", "metadata", "task_type", "source")
-    task_id, prompt, gold, verification, metadata, task_type, source = _fields(value, what, names)
+    task_id, prompt, gold, verification, metadata, task_type, source = fields(value, what, names)
     return Task(
         id=text(task_id, f"{what}.id"),
         prompt=read_messages(prompt, f"{what}.prompt"),
@@ -153,7 +101,7 @@ def completion_json(completion: Completion) -> dict[str, Any]:
 def read_completion(value: object, what: str = "completion") -> Completion:
     """What the model said."""
     names = ("text", "messages", "finish_reason", "token_count")
-    said, messages, finish_reason, token_count = _fields(value, what, names)
+    said, messages, finish_reason, token_count = fields(value, what, names)
     if finish_reason not in FINISH_REASONS:
         raise FormatError(f"{what}.finish_reason is {finish_reason!r}")
     return Completion(
@@ -182,7 +130,7 @@ def score_json(score: object) -> dict[str, Any]:
 
 def read_score(value: object, score_range: tuple[float, float] | None = None) -> Score:
     """A score; its value within the environment's declared range where one is given."""
-    found, status, parts, evidence = _fields(
+    found, status, parts, evidence = fields(
         value, "score", ("value", "status", "parts", "evidence")
     )
     try:
@@ -222,7 +170,7 @@ def gold_report_json(report: object) -> dict[str, Any]:
 
 def read_gold_report(value: object, what: str = "gold report") -> GoldReport:
     """Whether a gold answer can be judged by."""
-    ok, gold_type, reason = _fields(value, what, ("ok", "type", "reason"))
+    ok, gold_type, reason = fields(value, what, ("ok", "type", "reason"))
     if not isinstance(ok, bool):
         raise FormatError(f"{what}.ok is a {type(ok).__name__}, not a bool")
     return GoldReport(ok, text(gold_type, f"{what}.type"), text(reason, f"{what}.reason"))
@@ -238,7 +186,7 @@ def rollout_json(rollout: ScoredRollout) -> dict[str, Any]:
 
 def read_rollout(value: object, what: str = "rollout") -> ScoredRollout:
     """A completion and its score."""
-    completion, score = _fields(value, what, ("completion", "score"))
+    completion, score = fields(value, what, ("completion", "score"))
     return ScoredRollout(read_completion(completion, f"{what}.completion"), read_score(score))
 
 
@@ -254,7 +202,7 @@ def reward_json(reward: object) -> dict[str, Any]:
 
 def read_reward(value: object, what: str) -> Reward:
     """A reward, finite."""
-    total, parts = _fields(value, what, ("total", "parts"))
+    total, parts = fields(value, what, ("total", "parts"))
     return Reward(number(total, f"{what}.total"), _numbers(parts, f"{what}.parts"))
 
 
@@ -269,7 +217,7 @@ def read_instruction(value: object, what: str = "instruction") -> Instruction | 
     """The text of a length budget, or None."""
     if value is None:
         return None
-    said, place = _fields(value, what, ("text", "place"))
+    said, place = fields(value, what, ("text", "place"))
     if place not in ("system", "user"):
         raise FormatError(f"{what}.place is {place!r}, neither system nor user")
     return Instruction(text(said, f"{what}.text"), place)
@@ -288,7 +236,7 @@ def read_reply(value: object, what: str = "reply") -> Reply | None:
     """An environment's answer, or None."""
     if value is None:
         return None
-    (messages,) = _fields(value, what, ("messages",))
+    (messages,) = fields(value, what, ("messages",))
     return Reply(read_messages(messages, f"{what}.messages"))
 
 
@@ -311,7 +259,7 @@ def info_json(info: object) -> dict[str, Any]:
 def read_info(value: object, what: str = "info") -> EnvironmentInfo:
     """What an environment declares about itself; its range has to be one."""
     names = ("name", "version", "dataset_digest", "licence", "score_range", "chance_level")
-    name, version, digest, licence, edges, chance, deterministic, needs = _fields(
+    name, version, digest, licence, edges, chance, deterministic, needs = fields(
         value, what, (*names, "deterministic", "needs")
     )
     score_range = sequence(edges, f"{what}.score_range", number)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prime_core.api.errors import RunError
-from prime_core.run import preparation
+from prime_core.run import claiming
 from prime_core.store.layout import LOGS, RUN
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def run_preparation(config: RunConfig, progress: Progress, stops: Sequence[int] 
         RunError: it failed.
     """
     run_dir = config.run.dir
-    if preparation.is_prepared(run_dir):
+    if claiming.is_prepared(run_dir):
         return
     progress.say("preparing the run: model, task lists, lock")
     command = ["-m", "prime_core.run.preparation", str(run_dir / RUN), str(os.getpid())]

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from prime_core.api.errors import RunError
-from prime_core.run import preparation
+from prime_core.run import claiming
 from prime_core.run.children import Child, Children
 from prime_core.run.following import Following
 from prime_core.run.lifeline import RoleLock
@@ -55,11 +55,11 @@ def claim(loaded: LoadedConfig, *, resume: bool) -> LoadedConfig:
 
     absolute = loaded.absolute()
     run_dir = loaded.config.run.dir.resolve()
-    preparation.check_directory(run_dir, resume=resume)
-    run_id = loaded.config.run.id or preparation.new_run_id()
+    claiming.check_directory(run_dir, resume=resume)
+    run_id = loaded.config.run.id or claiming.new_run_id()
     if resume:
         old = load(run_dir / RUN, check_files=False).config
-        preparation.check_same_run(old, absolute.config)
+        claiming.check_same_run(old, absolute.config)
         run_id = old.run.id or run_id
     run = absolute.config.run.model_copy(update={"dir": run_dir, "id": run_id})
     claimed = replace(absolute, config=absolute.config.model_copy(update={"run": run}))
@@ -168,7 +168,7 @@ def supervise(
     """
     started = time.monotonic()
     check_installed("train", TRAINING)
-    preparation.check_directory(loaded.config.run.dir, resume=resume)
+    claiming.check_directory(loaded.config.run.dir, resume=resume)
     make_directory(loaded.config.run.dir)
     run_dir = loaded.config.run.dir.resolve()
     # The lock first: whoever claims the directory of a run that runs would rewrite its config.

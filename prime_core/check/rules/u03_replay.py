@@ -6,7 +6,7 @@ from prime_core.api import FormatError
 from prime_core.check.evidence import evidence
 from prime_core.check.rule import Finding, Result, Rule, failed
 from prime_core.check.subject import Subject
-from prime_core.hosting import wire
+from prime_core.hosting import values
 
 SHOWN = 3
 
@@ -18,7 +18,7 @@ async def examine(subject: Subject) -> Result:
         return found
     try:
         stored = [
-            (wire.whole(index, "index"), wire.text(text, "text"), status, value)
+            (values.whole(index, "index"), values.text(text, "text"), status, value)
             for index, text, status, value in found["scores"]
         ]
     except (FormatError, KeyError, TypeError, ValueError) as error:

@@ -113,14 +113,15 @@ def _text(path: Path) -> str:
 
 
 def _other_file(path: Path) -> str:
+    folder = path if path.is_dir() else path.parent
     try:
-        present = [entry.name for entry in path.parent.iterdir() if entry.suffix == ".toml"]
+        present = [entry.name for entry in folder.iterdir() if entry.suffix == ".toml"]
     except OSError:
-        return f"name a file that exists; the directory {path.parent} can't be read"
+        return f"name a file that exists; the directory {folder} can't be read"
     near = difflib.get_close_matches(path.name, present, n=1) or sorted(present)[:1]
     if near:
-        return f"name a file that exists, e.g. {path.parent / near[0]}"
-    return f"name a file that exists; {path.parent} holds no .toml file"
+        return f"name a file that exists, e.g. {folder / near[0]}"
+    return f"name a file that exists; {folder} holds no .toml file"
 
 
 def _syntax_problem(path: Path, text: str, error: tomllib.TOMLDecodeError) -> PrimeError:

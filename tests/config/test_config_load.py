@@ -135,10 +135,11 @@ def test_a_syntax_error_names_its_line(tmp_path: Path, text: str, line: int, wor
     assert words in problem.what
 
 
-def test_a_missing_file_names_one_that_exists(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", ["rum.toml", "."])
+def test_a_missing_file_names_one_that_exists(tmp_path: Path, named: str) -> None:
     write(tmp_path)
     with pytest.raises(ConfigError) as caught:
-        load(tmp_path / "rum.toml")
+        load(tmp_path / named)
     assert caught.value.problems[0].fix == f"name a file that exists, e.g. {tmp_path / 'run.toml'}"
 
 

@@ -5,8 +5,8 @@ Arrays are numpy; the module imports numpy for types only, so that the api stays
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -45,6 +45,9 @@ class GenerationRequest:
             turn is gumbel(seed, position + i, token).
         max_tokens: at most this many new tokens.
         temperature: > 0; 0 is greedy (no noise).
+        on_token: called in the engine's thread after each new token, with the token and how it
+            ended the turn (stop or length; "" where it didn't). It must return at once and not
+            raise. An engine that can't tell one token at a time never calls it.
     """
 
     id: str
@@ -54,6 +57,7 @@ class GenerationRequest:
     position: int
     max_tokens: int
     temperature: float
+    on_token: Callable[[int, str], None] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +87,27 @@ class Prefill:
     Attributes:
         logprobs: [T - start] float32 of tokens start..T-1 given what precedes each.
         hidden_states: [T - start, D] float32, the rows that choose those tokens.
+        top: for each of these positions the `PrefillRequest.top` most probable tokens and their
+            log-probabilities, best first; empty where none were asked for.
     """
 
     logprobs: NDArray[np.float32]
     hidden_states: NDArray[np.float32]
+    top: tuple[tuple[tuple[int, float], ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PrefillRequest:
-    """A sequence and the first position (>= 1) whose choice is to be recomputed."""
+    """A sequence and the first position (>= 1) whose choice is to be recomputed.
+
+    Attributes:
+        top: alternatives wanted at each position.
+    """
 
     token_ids: Sequence[int]
     start: int
     temperature: float
+    top: int = 0
 
 
 @dataclass(frozen=True, slots=True)

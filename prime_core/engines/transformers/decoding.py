@@ -97,6 +97,7 @@ def generate_batch(
             return [row.generation(keep_hidden) for row in rows]
         tokens_B, logprobs_B = state.sample(step)
         hidden_BD = state.hidden_BD.cpu() if keep_hidden else None
+        going_on = [row for row in state.batch.rows if not row.finish]
         _record(state.batch.rows, tokens_B, logprobs_B, hidden_BD)
         ended_B = np.array(
             [
@@ -105,6 +106,7 @@ def generate_batch(
             ]
         )
         _finish(state.batch.rows, tokens_B.tolist(), ended_B, stop_ids)
+        _tell(going_on)
         state.ended |= ended_B
         step += 1
         if state.ended.all():
@@ -191,6 +193,12 @@ def _finish(
         row = rows[index]
         if not row.finish:
             row.finish = "stop" if tokens[index] in stop_ids else "length"
+
+
+def _tell(rows: list[_Row]) -> None:
+    for row in rows:
+        if row.request.on_token is not None:
+            row.request.on_token(row.tokens[-1], row.finish)
 
 
 def _distinct(

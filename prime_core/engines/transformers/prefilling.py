@@ -62,11 +62,22 @@ def _prefill_batch(forward: Forward, batch: list[PrefillRequest]) -> list[Prefil
         if request.temperature not in (0.0, 1.0):
             logits_NV = logits_NV / request.temperature
         chosen_N1 = torch.tensor(request.token_ids[request.start :])[:, None]
-        logprobs_N = logits_NV.log_softmax(dim=-1).gather(1, chosen_N1)[:, 0]
+        logprobs_NV = logits_NV.log_softmax(dim=-1)
         results.append(
             Prefill(
-                logprobs=logprobs_N.numpy(),
+                logprobs=logprobs_NV.gather(1, chosen_N1)[:, 0].numpy(),
                 hidden_states=hidden_BKD[row, first:-1].float().numpy(),
+                top=_top(logprobs_NV, request.top),
             )
         )
     return results
+
+
+def _top(logprobs_NV: torch.Tensor, count: int) -> tuple[tuple[tuple[int, float], ...], ...]:
+    if count == 0:
+        return ()
+    values_NK, tokens_NK = logprobs_NV.topk(min(count, logprobs_NV.shape[-1]), dim=-1)
+    return tuple(
+        tuple(zip(tokens, values, strict=True))
+        for tokens, values in zip(tokens_NK.tolist(), values_NK.tolist(), strict=True)
+    )

@@ -42,6 +42,8 @@ _ADVICE = {
     errno.EOPNOTSUPP: "this file system has no hard links: use another one or an object store",
 }
 
+_NO_LINK = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP)
+
 
 def advice(error: OSError) -> str:
     """What to do about a storage error."""
@@ -88,6 +90,19 @@ class DirectoryBackend:
         """Copy the file's bytes as `create`; never links, as the caller may write it again."""
         with local.open("rb") as source:
             self._publish(path, lambda file: shutil.copyfileobj(source, file, 2**20))
+
+    def link_from(self, path: str, local: Path) -> None:
+        """A second name for the file's bytes; a copy where the disk gives none."""
+        target = self.root / path
+        _make_directories(target.parent)
+        try:
+            os.link(local, target)
+        except OSError as error:
+            if error.errno not in _NO_LINK:
+                raise
+            self.create_from(path, local)
+        else:
+            _sync_directory(target.parent)
 
     def read(self, path: str, limit: int | None) -> bytes | None:
         """All bytes, or None above the limit; what isn't a regular file is no object."""

@@ -118,6 +118,11 @@ def policy_shard_path(version: int, index: int) -> str:
     return f"{policy_dir(version)}/shard-{_count(index):05d}.bin"
 
 
+def policy_weights_path(version: int) -> str:
+    """The whole weights file, where a directory store holds it instead of the shards' bytes."""
+    return f"{policy_dir(version)}/weights.safetensors"
+
+
 def policy_line_path(version: int, index: int) -> str:
     """The signed, hash-chained line of one shard; visible only after its bytes."""
     return f"{policy_dir(version)}/shard-{_count(index):05d}.json"

@@ -7,14 +7,12 @@ is a function of the content alone: signatures and signers are left out of all t
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from prime_core.api.errors import FormatError, IntegrityError, StoreError
+from prime_core.api.errors import FormatError, IntegrityError
 from prime_core.signing import Payload, canonical
 
 HEADER_SCHEMA = "prime-core/policy/1"
@@ -22,8 +20,6 @@ LINE_SCHEMA = "prime-core/policy-shard/1"
 SEAL_SCHEMA = "prime-core/policy-seal/1"
 MAX_SHARDS = 100_000
 MAX_TENSORS = 100_000
-# safetensors itself refuses a longer header.
-MAX_WEIGHTS_HEADER = 100_000_000
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 
@@ -120,7 +116,7 @@ class Header:
             version=version,
             parent=parent,
             nonce=nonce,
-            tensors=tuple(_tensor(entry, total) for entry in tensors),
+            tensors=tuple(parse_tensor(entry, total) for entry in tensors),
             total_size=total,
             shard_size=shard,
         )
@@ -133,6 +129,34 @@ class Shard:
     index: int
     size: int
     sha256: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """A sealed version: `digest` is the seal (32 bytes), `parent` that of the version before."""
+
+    version: int
+    digest: bytes
+    parent: bytes | None
+    total_size: int
+    shards: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A sealed version's messages, verified against each other and their signer."""
+
+    header: Header
+    shards: tuple[Shard, ...]
+    digest: bytes
+    assembled_sha256: bytes | None
+    signer: str
+
+    @property
+    def seal(self) -> Seal:
+        """Its seal."""
+        header = self.header
+        return Seal(header.version, self.digest, header.parent, header.total_size, len(self.shards))
 
 
 def line_payload(header: Header, shard: Shard, previous: bytes) -> Payload:
@@ -231,51 +255,8 @@ def optional_hash(payload: Mapping[str, Any], name: str) -> bytes | None:
     return None if payload.get(name) is None else hash_of(payload, name)
 
 
-def tensor_index(weights: Path) -> tuple[tuple[Tensor, ...], int]:
-    """The index of a safetensors file, sorted by name, and the file's size in bytes.
-
-    Raises:
-        FormatError: not a safetensors file.
-        StoreError: it can't be read.
-    """
-    try:
-        with weights.open("rb") as file:
-            total = weights.stat().st_size
-            length = int.from_bytes(file.read(8), "little")
-            if not 2 <= length <= min(MAX_WEIGHTS_HEADER, total - 8):
-                raise _not_weights(weights)
-            entries = json.loads(file.read(length))
-    except OSError as error:
-        raise StoreError(
-            f"weights can't be read: {error.strerror}",
-            where=str(weights),
-            fix="write the version's weights before it's published",
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise _not_weights(weights) from error
-    if not isinstance(entries, dict):
-        raise _not_weights(weights)
-    entries.pop("__metadata__", None)
-    tensors = []
-    for name in sorted(entries):
-        entry = entries[name]
-        if not isinstance(entry, dict):
-            raise _not_weights(weights)
-        tensors.append(
-            _tensor(
-                {
-                    "name": name,
-                    "dtype": entry.get("dtype"),
-                    "shape": entry.get("shape"),
-                    "offsets": entry.get("data_offsets"),
-                },
-                total - 8 - length,
-            )
-        )
-    return tuple(tensors), total
-
-
-def _tensor(entry: Any, limit: int) -> Tensor:
+def parse_tensor(entry: Any, limit: int) -> Tensor:
+    """One entry of a tensor index; FormatError where it's malformed or lies beyond `limit`."""
     if not isinstance(entry, dict) or entry.keys() != {"name", "dtype", "shape", "offsets"}:
         raise FormatError("tensor index holds an entry of other fields")
     name, dtype, shape, offsets = (entry[key] for key in ("name", "dtype", "shape", "offsets"))
@@ -291,7 +272,3 @@ def _tensor(entry: Any, limit: int) -> Tensor:
 
 def _counts(value: Any) -> bool:
     return isinstance(value, list) and all(type(n) is int and 0 <= n < 2**63 for n in value)
-
-
-def _not_weights(path: Path) -> FormatError:
-    return FormatError("not a safetensors file", where=str(path), fix="write it again")

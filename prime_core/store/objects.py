@@ -89,6 +89,20 @@ class ObjectStore:
         """Copy a local file into a new object; errors as `put`."""
         self._create(path, lambda: self._backend.create_from(path, local))
 
+    def put_linked(self, path: str, local: Path) -> None:
+        """Make a local file an object without copying its bytes, where the disk allows it.
+
+        The file must be on disk (fsync) and is never written again. A remote store, another disk
+        or one without hard links gets a copy. Errors as `put`.
+        """
+        from prime_core.store.backends import DirectoryBackend
+
+        backend = self._backend
+        if isinstance(backend, DirectoryBackend):
+            self._create(path, lambda: backend.link_from(path, local))
+        else:
+            self.put_file(path, local)
+
     def put_same(self, path: str, data: bytes) -> bool:
         """Write the object, or confirm that the one there holds these bytes; True if written.
 

@@ -7,19 +7,16 @@ finishes a version from the weights on its disk, and gets the seal it would have
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
-from collections.abc import Collection
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from prime_core.api.errors import IntegrityError, StoreError
-from prime_core.api.inference import PolicyFiles
+from prime_core.api.errors import StoreError
 from prime_core.signing import Signer, signed_bytes
 from prime_core.store import layout, manifest
+from prime_core.store.cached import drop_cached, fetch_policy
 from prime_core.store.manifest import Header, Shard
-from prime_core.store.objects import ObjectMissingError, ObjectStore
+from prime_core.store.objects import ObjectExistsError, ObjectMissingError, ObjectStore
 from prime_core.store.sealed import (
     MAX_BYTES,
     Manifest,
@@ -30,6 +27,7 @@ from prime_core.store.sealed import (
     read_seal,
     sealed_versions,
 )
+from prime_core.store.tensors import tensor_index
 
 __all__ = [
     "MAX_BYTES",
@@ -46,8 +44,7 @@ __all__ = [
 ]
 
 SHARD_BYTES = 64 * 2**20
-_CHUNK = 2**20
-_SUFFIX = ".safetensors"
+_BLOCK = 2**20
 
 
 def write_policy(
@@ -61,6 +58,7 @@ def write_policy(
     shard_bytes: int = SHARD_BYTES,
     nonce: bytes | None = None,
     assembled: bool = False,
+    linked: bool = False,
 ) -> Seal:
     """Publish a policy version, or finish one that was begun, or return the seal of a sealed one.
 
@@ -78,6 +76,8 @@ def write_policy(
         shard_bytes: size of a shard; a version that was begun keeps its own.
         nonce: 32 bytes for version 0; drawn unless given. Ignored for other versions.
         assembled: also seal the whole file's SHA-256.
+        linked: in a directory, make the file itself the object that holds the shards' bytes: no
+            byte is copied, and nobody may ever write to the file. A remote store gets shards.
 
     Raises:
         StoreError: an object can't be written, or the version was begun from other weights.
@@ -90,19 +90,21 @@ def write_policy(
         _same_origin(sealed.header, run_id, parent_seal)
         return sealed.seal
     header = _begin(store, version, parent_seal, run_id, weights, signer, shard_bytes, nonce)
+    if linked := linked and store.local_path(layout.RUN) is not None:
+        _link(store, version, weights)
     shards: list[Shard] = []
     previous = manifest.chain(header.payload())
     whole = hashlib.sha256() if assembled else None
     with _opened(weights) as file:
         for index in range(header.shard_count):
             size = header.size_of_shard(index)
-            data = file.read(size)
-            if len(data) != size:
+            if linked:
+                sha256 = _hash_next(file, size, whole)
+            else:
+                sha256 = _put_next(store, version, index, file, size, whole)
+            if not sha256:
                 raise StoreError("weights shrank while they were published", where=str(weights))
-            if whole is not None:
-                whole.update(data)
-            shard = Shard(index, size, hashlib.sha256(data).digest())
-            store.put_same(layout.policy_shard_path(version, index), data)
+            shard = Shard(index, size, sha256)
             line = manifest.line_payload(header, shard, previous)
             store.put_same(layout.policy_line_path(version, index), signed_bytes(signer, line))
             previous = manifest.chain(line)
@@ -112,65 +114,6 @@ def write_policy(
     store.put_same(layout.policy_seal_path(version), signed_bytes(signer, seal))
     digest = bytes.fromhex(seal["digest"])
     return Seal(version, digest, parent_seal, header.total_size, len(shards))
-
-
-def fetch_policy(
-    store: ObjectStore,
-    version: int,
-    model_dir: Path,
-    cache_dir: Path,
-    *,
-    signer_address: str,
-    max_bytes: int = MAX_BYTES,
-) -> PolicyFiles:
-    """A version's weights on local disk, every byte checked.
-
-    A file that is in the cache is hashed again before it's trusted. Where the store is local and
-    the version has one shard, the cache holds a link to it; never write to a cached file.
-
-    Args:
-        store: the run's store.
-        version: a sealed policy version.
-        model_dir: config and tokenizer, handed through.
-        cache_dir: a local directory; processes may share it.
-        signer_address: the trainer's address.
-        max_bytes: refuse a larger policy before fetching any of it.
-
-    Raises:
-        StoreError: not sealed, a shard is missing, or the cache can't be written.
-        IntegrityError, FormatError: messages or shards aren't what the signer wrote.
-    """
-    found = read_manifest(store, version, signer_address=signer_address, max_bytes=max_bytes)
-    target = cache_dir / f"{version:06d}-{found.digest.hex()[:16]}{_SUFFIX}"
-    try:
-        if not _holds(target, found):
-            cache_dir.mkdir(parents=True, exist_ok=True)
-            temporary = cache_dir / f".{target.name}-{os.getpid()}-{secrets.token_hex(4)}"
-            try:
-                if not _linked(store, found, temporary):
-                    _assemble(store, found, temporary)
-                _check_index(temporary, found)
-                temporary.replace(target)
-            finally:
-                # Also after replace: renaming one link of a file over another does nothing.
-                temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"policy cache can't be used: {error.strerror}",
-            where=str(target),
-            fix="free disk space, or use another cache directory",
-        ) from error
-    return PolicyFiles(version, model_dir, (target,), found.digest)
-
-
-def drop_cached(cache_dir: Path, keep: Collection[int]) -> None:
-    """Remove the cached weights of all versions but `keep`; an engine that has loaded them is not
-    disturbed."""
-    for path in cache_dir.glob(f"*{_SUFFIX}"):
-        version = layout.parse_numbered(path.name.split("-")[0])
-        if version is not None and version not in keep:
-            with suppress(OSError):  # another process dropped it first
-                path.unlink()
 
 
 def _begin(
@@ -184,7 +127,7 @@ def _begin(
     nonce: bytes | None,
 ) -> Header:
     """The header of a version: the one already published, or a new one."""
-    tensors, total = manifest.tensor_index(weights)
+    tensors, total = tensor_index(weights)
     try:
         header, _ = read_header(store, version, signer.address, MAX_BYTES)
     except ObjectMissingError:
@@ -196,12 +139,66 @@ def _begin(
         return header
     _same_origin(header, run_id, parent)
     if (header.tensors, header.total_size) != (tensors, total):
-        raise StoreError(
-            f"policy version {version} was begun from other weights",
-            where=str(weights),
-            fix="restore the weights that it was begun from, or use a fresh run directory",
-        )
+        raise _other_weights(version, weights)
     return header
+
+
+def _link(store: ObjectStore, version: int, weights: Path) -> None:
+    path = layout.policy_weights_path(version)
+    try:
+        store.put_linked(path, weights)
+    except ObjectExistsError:
+        published = store.local_path(path)
+        assert published is not None
+        if not published.samefile(weights) and not _equal(published, weights):
+            raise _other_weights(version, weights) from None
+
+
+def _hash_next(file: BinaryIO, size: int, whole: hashlib._Hash | None) -> bytes:
+    """SHA-256 of the next `size` bytes, in little memory; b"" where the file ends before."""
+    digest, block = hashlib.sha256(), memoryview(bytearray(min(size, _BLOCK)))
+    while size > 0:
+        count = file.readinto(block[: min(size, _BLOCK)])  # type: ignore[attr-defined]
+        if not count:
+            return b""
+        digest.update(block[:count])
+        if whole is not None:
+            whole.update(block[:count])
+        size -= count
+    return digest.digest()
+
+
+def _put_next(
+    store: ObjectStore,
+    version: int,
+    index: int,
+    file: BinaryIO,
+    size: int,
+    whole: hashlib._Hash | None,
+) -> bytes:
+    """The same, and the bytes become the shard's object."""
+    data = file.read(size)
+    if len(data) != size:
+        return b""
+    if whole is not None:
+        whole.update(data)
+    store.put_same(layout.policy_shard_path(version, index), data)
+    return hashlib.sha256(data).digest()
+
+
+def _equal(one: Path, other: Path) -> bool:
+    with one.open("rb") as first, other.open("rb") as second:
+        return hashlib.file_digest(first, "sha256").digest() == (
+            hashlib.file_digest(second, "sha256").digest()
+        )
+
+
+def _other_weights(version: int, weights: Path) -> StoreError:
+    return StoreError(
+        f"policy version {version} was begun from other weights",
+        where=str(weights),
+        fix="restore the weights that it was begun from, or use a fresh run directory",
+    )
 
 
 def _same_origin(header: Header, run_id: str, parent: bytes | None) -> None:
@@ -218,74 +215,3 @@ def _opened(path: Path) -> BinaryIO:
         return path.open("rb")
     except OSError as error:
         raise StoreError(f"weights can't be read: {error.strerror}", where=str(path)) from error
-
-
-def _holds(path: Path, found: Manifest) -> bool:
-    """Whether a local file holds exactly the version's bytes."""
-    whole = hashlib.sha256()
-    try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size != found.header.total_size:
-                return False
-            for shard in found.shards:
-                if _hash_next(file, shard.size, whole, found) != shard.sha256:
-                    return False
-    except FileNotFoundError:
-        return False
-    return found.assembled_sha256 in (None, whole.digest())
-
-
-def _hash_next(file: BinaryIO, size: int, whole: hashlib._Hash, found: Manifest) -> bytes:
-    digest = hashlib.sha256()
-    while size > 0:
-        data = file.read(min(size, _CHUNK))
-        if not data:
-            break
-        digest.update(data)
-        if found.assembled_sha256 is not None:
-            whole.update(data)
-        size -= len(data)
-    return digest.digest()
-
-
-def _linked(store: ObjectStore, found: Manifest, target: Path) -> bool:
-    """Link a local single shard to the target if it's whole and the disk allows it."""
-    source = store.local_path(layout.policy_shard_path(found.header.version, 0))
-    if source is None or len(found.shards) != 1 or not _holds(source, found):
-        return False
-    try:
-        os.link(source, target)
-    except OSError:  # another disk, or one without links: the caller copies
-        return False
-    return True
-
-
-def _assemble(store: ObjectStore, found: Manifest, target: Path) -> None:
-    """Fetch every shard, check it, and append it to the target."""
-    whole = hashlib.sha256()
-    with target.open("xb") as file:
-        for shard in found.shards:
-            path = layout.policy_shard_path(found.header.version, shard.index)
-            data = store.get(path, shard.size)
-            if len(data) != shard.size or hashlib.sha256(data).digest() != shard.sha256:
-                raise IntegrityError(
-                    "shard isn't the one that its line names", where=path, fix="fetch it again"
-                )
-            if found.assembled_sha256 is not None:
-                whole.update(data)
-            file.write(data)
-    if found.assembled_sha256 not in (None, whole.digest()):
-        raise IntegrityError(
-            "assembled weights have another SHA-256 than the seal says",
-            where=layout.policy_dir(found.header.version),
-        )
-
-
-def _check_index(weights: Path, found: Manifest) -> None:
-    tensors, _ = manifest.tensor_index(weights)
-    if tensors != found.header.tensors:
-        raise IntegrityError(
-            "weights hold other tensors than the header lists",
-            where=layout.policy_dir(found.header.version),
-            fix="have the trainer's host checked: it signed both",
-        )

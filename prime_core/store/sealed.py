@@ -6,47 +6,22 @@ only after the signatures, the chain and the seal over it were checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-
-from prime_core.api.errors import FormatError, IntegrityError, StoreError
-from prime_core.signing import Payload, read_signed
-from prime_core.store import layout, manifest
-from prime_core.store.manifest import Header, Shard
+from prime_core.api.errors import StoreError
+from prime_core.store import layout
+from prime_core.store.manifest import Header, Manifest, Seal
 from prime_core.store.objects import MESSAGE_LIMIT, ObjectStore
+from prime_core.store.partial import LINE_LIMIT, MAX_BYTES, ManifestReader
 
-# More than any model this engine trains; a caller that knows its model passes less.
-MAX_BYTES = 2**40
-_LINE_LIMIT = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Seal:
-    """A sealed version: `digest` is the seal (32 bytes), `parent` that of the version before."""
-
-    version: int
-    digest: bytes
-    parent: bytes | None
-    total_size: int
-    shards: int
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """A sealed version's messages, verified against each other and their signer."""
-
-    header: Header
-    shards: tuple[Shard, ...]
-    digest: bytes
-    assembled_sha256: bytes | None
-    signer: str
-
-    @property
-    def seal(self) -> Seal:
-        """Its seal."""
-        header = self.header
-        return Seal(header.version, self.digest, header.parent, header.total_size, len(self.shards))
+__all__ = [
+    "MAX_BYTES",
+    "Manifest",
+    "Seal",
+    "is_sealed",
+    "read_header",
+    "read_manifest",
+    "read_seal",
+    "sealed_versions",
+]
 
 
 def is_sealed(store: ObjectStore, version: int) -> bool:
@@ -89,47 +64,17 @@ def read_manifest(
             where=f"{store.url}/{layout.policy_dir(version)}",
             fix="wait for the trainer to publish it",
         )
-    header, signer = read_header(store, version, signer_address, max_bytes)
-    shards: list[Shard] = []
-    previous = manifest.chain(header.payload())
-    for index in range(header.shard_count):
-        path = layout.policy_line_path(version, index)
-        line = _read(store, path, signer)
-        with _at(path):
-            shards.append(manifest.parse_line(line, header, index, previous))
-        previous = manifest.chain(line)
-    path = layout.policy_seal_path(version)
-    seal = _read(store, path, signer)
-    with _at(path):
-        fields = ("shards", "digest", "assembled_sha256")
-        manifest.expect(seal, manifest.SEAL_SCHEMA, version, fields)
-        assembled = manifest.optional_hash(seal, "assembled_sha256")
-    if seal != manifest.seal_payload(header, shards, assembled):
-        raise IntegrityError("seal isn't that of these shards", where=path, fix="fetch it again")
-    return Manifest(header, tuple(shards), bytes.fromhex(seal["digest"]), assembled, signer)
+    reader = ManifestReader(version, signer_address, max_bytes=max_bytes)
+    while not reader.sealed:
+        limit = LINE_LIMIT if reader.begun else MESSAGE_LIMIT
+        reader.feed(store.get(reader.next_path(), limit))
+    return reader.manifest
 
 
 def read_header(
     store: ObjectStore, version: int, signer_address: str | None, max_bytes: int
 ) -> tuple[Header, str]:
     """The verified header of a version, sealed or not, and its signer; errors as `read_seal`."""
-    path = layout.policy_header_path(version)
-    signed = read_signed(store.get(path, MESSAGE_LIMIT), signer_address, where=path)
-    with _at(path):
-        header = Header.parse(signed.payload, version, max_bytes)
-        if header.payload() != signed.payload:
-            raise FormatError("header has fields of another schema", fix="use its own version")
-    return header, signed.signer
-
-
-def _read(store: ObjectStore, path: str, signer: str) -> Payload:
-    return read_signed(store.get(path, _LINE_LIMIT), signer, where=path).payload
-
-
-@contextmanager
-def _at(path: str) -> Iterator[None]:
-    """Name the object in the errors of the pure parsers."""
-    try:
-        yield
-    except (FormatError, IntegrityError) as error:
-        raise type(error)(error.what, where=path, fix=error.fix) from error
+    reader = ManifestReader(version, signer_address, max_bytes=max_bytes)
+    reader.feed(store.get(reader.next_path(), MESSAGE_LIMIT))
+    return reader.header, reader.signer

@@ -6,6 +6,7 @@ and can't show stands in docs/explanation/trust.md.
 
 from prime_core.toploc.building import ProofBuilder, build_proofs, finish_all
 from prime_core.toploc.proof import INTERVAL, PROOF_BYTES, TOPK, Proof, ProofError, parse_proofs
+from prime_core.toploc.sampling import race_gaps
 from prime_core.toploc.verifying import (
     NO_AGREEMENT,
     ChunkVerdict,
@@ -27,6 +28,7 @@ __all__ = [
     "build_proofs",
     "finish_all",
     "parse_proofs",
+    "race_gaps",
     "verify_batch",
     "verify_proofs",
 ]

@@ -25,6 +25,7 @@ from prime_core.api.inference import (
     PolicyFiles,
     Prefill,
     PrefillRequest,
+    Usage,
 )
 from prime_core.api.prompts import with_instruction
 from prime_core.api.protocols import (
@@ -161,6 +162,7 @@ __all__ = [
     "Tracker",
     "TrackerSpec",
     "TurnState",
+    "Usage",
     "Verifier",
     "VerifierSpec",
     "clean_source",

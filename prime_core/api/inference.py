@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from prime_core.api.types import Message
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyFiles:
@@ -48,6 +50,8 @@ class GenerationRequest:
         on_token: called in the engine's thread after each new token, with the token and how it
             ended the turn (stop or length; "" where it didn't). It must return at once and not
             raise. An engine that can't tell one token at a time never calls it.
+        messages: the conversation so far, for engines whose capabilities have no `token_ids`; they
+            read this in the tokens' place.
     """
 
     id: str
@@ -58,6 +62,21 @@ class GenerationRequest:
     max_tokens: int
     temperature: float
     on_token: Callable[[int, str], None] | None = field(default=None, compare=False, repr=False)
+    messages: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one answer of a remote model took, as its server counts.
+
+    Attributes:
+        prompt_tokens, completion_tokens: 0 where the server doesn't say.
+        cost: in the currency of the engine's prices; 0.0 without prices.
+    """
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +90,10 @@ class Generation:
         finish_reason: stop (EOS), length (max_tokens), cancelled (see `cancel`).
         hidden_states: [N, D] float32 or None: row i is the post-norm final hidden state whose
             logits chose token i (DESIGN: the first comes from the prefill's last position).
+        text: what an engine without `token_ids` said; its token_ids and logprobs are empty, which
+            means unknown, not nothing. "" of every other engine.
+        usage: of an engine without `token_ids`; None of every other.
+        failure: why such an engine gave this request up; "" where it was answered.
     """
 
     id: str
@@ -78,6 +101,9 @@ class Generation:
     logprobs: tuple[float, ...]
     finish_reason: Literal["stop", "length", "cancelled"]
     hidden_states: NDArray[np.float32] | None = None
+    text: str = ""
+    usage: Usage | None = None
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +138,15 @@ class PrefillRequest:
 
 @dataclass(frozen=True, slots=True)
 class EngineCapabilities:
-    """What an engine can prove, and the fingerprint that a submission's metadata carries."""
+    """What an engine can prove, and the fingerprint that a submission's metadata carries.
+
+    Attributes:
+        token_ids: it takes and returns token ids with log-probabilities. Without them it speaks
+            text: nothing that it says can be proven or trained on, and it holds no policy of ours.
+    """
 
     name: str
     fingerprint: str
     hidden_states: bool
     seeded_sampling: bool
+    token_ids: bool = True

@@ -108,10 +108,18 @@ class DataFilterSpec(Spec):
     kind = "data_filter"
 
 
+@dataclass(frozen=True)
 class InferenceEngineSpec(Spec):
-    """Makes an `InferenceEngine`."""
+    """Makes an `InferenceEngine`.
 
-    kind = "inference_engine"
+    Attributes:
+        untrainable: why nothing that it generates can be trained on; "" where it can. A run config
+            that selects such an engine is refused with this reason.
+    """
+
+    kind: ClassVar[str] = "inference_engine"
+
+    untrainable: str = ""
 
 
 class TrackerSpec(Spec):

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from prime_core.api.errors import PluginError, RunError
+from prime_core.api.specs import InferenceEngineSpec
 from prime_core.config.document import Document, read
 from prime_core.config.load import LoadedConfig, validate
 from prime_core.config.locate import KeyPath
@@ -83,10 +84,15 @@ def report(hub: Hub, path: KeyPath, selection: Selection) -> PluginReport:
         if selection.kind == OBSERVER:
             hub.find(OBSERVER, choice.use)
             return PluginReport(path, (), True)
-        model = hub.spec(selection.kind, choice.use, choice.version).params
+        spec = hub.spec(selection.kind, choice.use, choice.version)
     except PluginError as error:
         return _unusable(path, error)
-    return PluginReport(path, check_params(model, choice.params, (*path, "with")), True)
+    faults = check_params(spec.params, choice.params, (*path, "with"))
+    if isinstance(spec, InferenceEngineSpec) and spec.untrainable:
+        what = f"engine {spec.name} can't be trained with: {spec.untrainable}"
+        fix = 'set engine.use = "transformers"; measure this one with `prime-core eval`'
+        faults = (Fault(("use",), what, fix), *faults)
+    return PluginReport(path, faults, True)
 
 
 def _unusable(path: KeyPath, error: PluginError) -> PluginReport:

@@ -4,6 +4,15 @@ A distribution of plugins imports this package (and, for its tests, `prime_core.
 nothing deeper.
 """
 
+from prime_core.api.check_facts import (
+    AssignedGroup,
+    NodeFacts,
+    ProofChunk,
+    ProofReport,
+    Rescored,
+    RowPrefill,
+    RunFacts,
+)
 from prime_core.api.errors import (
     ConfigError,
     DatasetError,
@@ -56,6 +65,15 @@ from prime_core.api.sandboxing import (
     Sandbox,
     clean_source,
 )
+from prime_core.api.sanity import (
+    SEVERITIES,
+    STAGES,
+    CheckContext,
+    Finding,
+    SanityCheck,
+    Severity,
+    Stage,
+)
 from prime_core.api.specs import (
     API_VERSION,
     AdvantageSpec,
@@ -69,10 +87,12 @@ from prime_core.api.specs import (
     Params,
     RewardSpec,
     SandboxSpec,
+    SanityCheckSpec,
     Spec,
     TrackerSpec,
     VerifierSpec,
 )
+from prime_core.api.submissions import RolloutView, Statement, SubmissionView
 from prime_core.api.types import (
     Completion,
     Decision,
@@ -95,8 +115,12 @@ from prime_core.api.types import (
 __all__ = [
     "API_VERSION",
     "LEVELS",
+    "SEVERITIES",
+    "STAGES",
     "AdvantageFunction",
     "AdvantageSpec",
+    "AssignedGroup",
+    "CheckContext",
     "Completion",
     "ConfigError",
     "Context",
@@ -110,6 +134,7 @@ __all__ = [
     "EnvironmentSpec",
     "Execution",
     "ExecutionStatus",
+    "Finding",
     "FormatError",
     "Generation",
     "GenerationRequest",
@@ -134,6 +159,7 @@ __all__ = [
     "Missing",
     "MultiTurnEnvironment",
     "NoParams",
+    "NodeFacts",
     "Params",
     "PluginError",
     "PolicyFiles",
@@ -141,21 +167,33 @@ __all__ = [
     "PrefillRequest",
     "PrimeError",
     "Program",
+    "ProofChunk",
+    "ProofReport",
     "Reply",
+    "Rescored",
     "Reward",
     "RewardFunction",
     "RewardSpec",
     "RewardedGroup",
     "Rng",
+    "RolloutView",
+    "RowPrefill",
     "RunError",
+    "RunFacts",
     "Sandbox",
     "SandboxError",
     "SandboxSpec",
+    "SanityCheck",
+    "SanityCheckSpec",
     "Score",
     "ScoredGroup",
     "ScoredRollout",
+    "Severity",
     "Spec",
+    "Stage",
+    "Statement",
     "StoreError",
+    "SubmissionView",
     "Task",
     "TaskFilter",
     "TaskProfile",

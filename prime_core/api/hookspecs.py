@@ -21,6 +21,7 @@ from prime_core.api.specs import (
     LossSpec,
     RewardSpec,
     SandboxSpec,
+    SanityCheckSpec,
     TrackerSpec,
     VerifierSpec,
 )
@@ -63,6 +64,12 @@ def prime_length_budgets() -> list[LengthBudgetSpec]:
 @hookspec
 def prime_data_filters() -> list[DataFilterSpec]:
     """Return the offline and online data filters of this distribution."""
+    raise AssertionError("a hook specification is never called")
+
+
+@hookspec
+def prime_sanity_checks() -> list[SanityCheckSpec]:
+    """Return the checks of submitted rollouts of this distribution."""
     raise AssertionError("a hook specification is never called")
 
 

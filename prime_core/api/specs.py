@@ -144,3 +144,18 @@ class SandboxSpec(Spec):
     """Makes a `Sandbox`."""
 
     kind = "sandbox"
+
+
+@dataclass(frozen=True, slots=True)
+class SanityCheckSpec(Spec):
+    """Makes a `SanityCheck`.
+
+    Attributes:
+        cost: what one submission costs, in words.
+        catches: what it finds, in words.
+    """
+
+    kind: ClassVar[str] = "sanity_check"
+
+    cost: str = ""
+    catches: str = ""

@@ -9,21 +9,13 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from prime_core.config.clash import Clash
 from prime_core.config.locate import KeyPath
 from prime_core.config.sections import EnvironmentChoice, RunConfig
+from prime_core.config.trust_rules import TRUST_RULES
 from prime_core.config.walk import choices
-
-
-@dataclass(frozen=True, slots=True)
-class Clash:
-    """Values that can't stand together: their key paths, the place to show first."""
-
-    keys: tuple[KeyPath, ...]
-    what: str
-    fix: str
 
 
 def clashes(config: RunConfig) -> list[Clash]:
@@ -39,6 +31,7 @@ def clashes(config: RunConfig) -> list[Clash]:
             _evaluation,
             _store,
             _policies,
+            *TRUST_RULES,
             _nan,
         )
         for clash in rule(config)

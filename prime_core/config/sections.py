@@ -19,11 +19,20 @@ from prime_core.config.training import (
     LossSection,
     TrainerSection,
 )
+from prime_core.config.trust import (
+    DEFAULT_CHECKS,
+    CheckChoice,
+    SwarmNode,
+    SwarmSection,
+    ValidationSection,
+)
 
 __all__ = [
+    "DEFAULT_CHECKS",
     "NAME",
     "AdvantageSection",
     "AsyncSection",
+    "CheckChoice",
     "EngineSection",
     "EnvironmentChoice",
     "EvalSection",
@@ -41,7 +50,10 @@ __all__ = [
     "RunSection",
     "Section",
     "StoreSection",
+    "SwarmNode",
+    "SwarmSection",
     "TrainerSection",
+    "ValidationSection",
 ]
 
 
@@ -54,9 +66,9 @@ class RunSection(Section):
     seed: int = Field(
         default=0, ge=0, lt=2**63, description="seed of everything that isn't assigned"
     )
-    trust: Literal["none"] = Field(
+    trust: Literal["none", "validate"] = Field(
         default="none",
-        description="none: the trainer checks schema and bounds itself, no validator",
+        description="none: the trainer checks schema and bounds; validate: takes verdicts",
     )
 
 
@@ -270,6 +282,13 @@ class RunConfig(Section):
         default=None, description="thinking-token target; no target unless set"
     )
     filters: FiltersSection = Field(default_factory=FiltersSection, description="data filters")
+    checks: list[CheckChoice] = Field(
+        default_factory=list, description="sanity checks in order; all the built-in ones unless set"
+    )
+    validation: ValidationSection = Field(
+        default_factory=ValidationSection, description="the validators"
+    )
+    swarm: SwarmSection = Field(default_factory=SwarmSection, description="nodes that may submit")
     eval: EvalSection = Field(default_factory=EvalSection, description="held-out evaluation")
     hosting: HostingSection = Field(default_factory=HostingSection, description="environment hosts")
     store: StoreSection = Field(
@@ -279,3 +298,15 @@ class RunConfig(Section):
     plugins: PluginsSection = Field(
         default_factory=PluginsSection, description="blocked plugins and observers"
     )
+
+    @property
+    def sanity_checks(self) -> list[CheckChoice]:
+        """The checks that validators ask, in order; none where nothing is validated."""
+        if self.run.trust == "none":
+            return []
+        return self.checks or [CheckChoice(use=name) for name in DEFAULT_CHECKS]
+
+    def node_class(self, node: str) -> str:
+        """The class of a node, which the run's side decides."""
+        found = self.swarm.find(node)
+        return found.node_class if found else self.engine.node_class

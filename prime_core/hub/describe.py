@@ -30,6 +30,7 @@ _SELECT = {
     "data_filter": '[[filters.offline]]  # or [[filters.online]]\nuse = "{}"',
     "inference_engine": '[engine]\nuse = "{}"',
     "sandbox": '[hosting]\nsandbox = {{ use = "{}" }}',
+    "sanity_check": '[[checks]]\nuse = "{}"',
     "tracker": '[[trackers]]\nuse = "{}"',
     "loss": '[loss]\nuse = "{}"',
     "advantage": '[advantage]\nuse = "{}"',

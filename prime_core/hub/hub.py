@@ -23,6 +23,7 @@ from prime_core.api import (
     PrimeError,
     RewardFunction,
     Sandbox,
+    SanityCheck,
     Spec,
     TaskFilter,
     Tracker,
@@ -212,6 +213,10 @@ class Hub:
     ) -> InferenceEngine: ...
     @overload
     def make(self, kind: Literal["sandbox"], choice: Choice, context: Context) -> Sandbox: ...
+    @overload
+    def make(
+        self, kind: Literal["sanity_check"], choice: Choice, context: Context
+    ) -> SanityCheck: ...
     @overload
     def make(self, kind: Literal["tracker"], choice: Choice, context: Context) -> Tracker: ...
     @overload

@@ -26,6 +26,8 @@ from prime_core.api import (
     RewardSpec,
     Sandbox,
     SandboxSpec,
+    SanityCheck,
+    SanityCheckSpec,
     Spec,
     TaskFilter,
     Tracker,
@@ -66,6 +68,7 @@ KINDS: dict[str, Kind] = {
             "inference_engine", "prime_inference_engines", InferenceEngineSpec, (InferenceEngine,)
         ),
         Kind("sandbox", "prime_sandboxes", SandboxSpec, (Sandbox,)),
+        Kind("sanity_check", "prime_sanity_checks", SanityCheckSpec, (SanityCheck,)),
         Kind("tracker", "prime_trackers", TrackerSpec, (Tracker,)),
         Kind("loss", "prime_losses", LossSpec, (Loss,)),
         Kind("advantage", "prime_advantages", AdvantageSpec, (AdvantageFunction,)),

@@ -63,6 +63,10 @@ def selections(config: RunConfig) -> list[Selection]:
             for index, choice in enumerate(filters)
         ]
     found += [
+        Selection("sanity_check", choice, f"checks.{index}")
+        for index, choice in enumerate(config.sanity_checks)
+    ]
+    found += [
         Selection("tracker", choice, f"trackers.{index}")
         for index, choice in enumerate(config.trackers)
     ]

@@ -233,6 +233,7 @@ def _spec(kind: str) -> Spec:
         ("prime_rewards", "reward"),
         ("prime_length_budgets", "length_budget"),
         ("prime_data_filters", "data_filter"),
+        ("prime_sanity_checks", "sanity_check"),
         ("prime_inference_engines", "inference_engine"),
         ("prime_sandboxes", "sandbox"),
         ("prime_trackers", "tracker"),

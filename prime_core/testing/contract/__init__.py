@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from prime_core.testing.contract.loss import LossContract
     from prime_core.testing.contract.reward import RewardFunctionContract
     from prime_core.testing.contract.sandbox import SandboxContract
+    from prime_core.testing.contract.sanity_check import SanityCheckContract
     from prime_core.testing.contract.tracker import TrackerContract
     from prime_core.testing.contract.verifier import VerifierContract
 
@@ -30,6 +31,7 @@ __all__ = [
     "LossContract",
     "RewardFunctionContract",
     "SandboxContract",
+    "SanityCheckContract",
     "TrackerContract",
     "VerifierContract",
 ]
@@ -43,6 +45,7 @@ _MODULES = {
     "LossContract": "loss",
     "RewardFunctionContract": "reward",
     "SandboxContract": "sandbox",
+    "SanityCheckContract": "sanity_check",
     "TrackerContract": "tracker",
     "VerifierContract": "verifier",
 }

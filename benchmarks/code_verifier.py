@@ -14,8 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from code_verification.cost import compare, latency, throughput
+from code_verification.cost import compare, latency
 from code_verification.part import Part, report
+from code_verification.scaling import throughput
 from code_verification.soak import soak
 from code_verification.verdicts import judge_cases, judge_references, stay_equal
 

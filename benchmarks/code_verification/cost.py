@@ -1,10 +1,9 @@
-"""What a verdict costs: CPU beside other ways, throughput by processes, latency of a warm pool."""
+"""What a verdict costs: CPU beside other ways, and the latency of a warm pool."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -16,61 +15,13 @@ from typing import Any
 from prime_verifier_code.text_rules import TextRules, same_text
 
 from code_verification.boxes import open_sandbox, open_verifier
+from code_verification.cpu import CpuMeter
 from code_verification.material import PROBLEM, SOLUTION, TESTS, fenced
 from code_verification.part import Part
 from prime_core.api import JailInput, Limits, Program, Sandbox
 
-CPUACCT = Path("/sys/fs/cgroup/cpuacct")
 MAX_CPU_MS = 110.0  # of one solution with ten tests, on two cores like those of CI
 LIMITS = Limits(cpu_seconds=2.0, memory_mb=256)
-
-
-class CpuMeter:
-    """CPU seconds of this process and of everything below it.
-
-    A jail that is killed is nobody's waited-for child, so that only a cgroup counts it; where there
-    is none, what is reported is too little, and `complete` says so.
-    """
-
-    def __init__(self) -> None:
-        self._group = CPUACCT / f"prime-core-benchmark-{os.getpid()}"
-        try:
-            self._home = CPUACCT / _own_group()
-            self._group.mkdir()
-            (self._group / "cgroup.procs").write_text(str(os.getpid()))
-            self.complete = True
-        except OSError:
-            self.complete = False
-
-    def seconds(self) -> float:
-        """So far."""
-        if self.complete:
-            return int((self._group / "cpuacct.usage").read_text()) / 1e9
-        total = 0.0
-        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
-            usage = resource.getrusage(who)
-            total += usage.ru_utime + usage.ru_stime
-        return total
-
-    def close(self) -> None:
-        """Go back to our own group, and remove the one that counted."""
-        if not self.complete:
-            return
-        (self._home / "cgroup.procs").write_text(str(os.getpid()))
-        for _ in range(50):
-            try:
-                self._group.rmdir()
-                return
-            except OSError:  # a killed process may still be leaving
-                time.sleep(0.1)
-
-
-def _own_group() -> str:
-    for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
-        _, controllers, path = line.split(":", 2)
-        if "cpuacct" in controllers.split(","):
-            return path.lstrip("/")
-    raise OSError("no cpuacct controller")
 
 
 def _right(output: bytes, row: dict[str, Any]) -> None:
@@ -177,34 +128,4 @@ def latency(cache: Path, count: int) -> Part:
             assert score.value == 1.0, score
     cuts = statistics.quantiles(walls, n=100)
     part.figures = {"p50": cuts[49], "p99": cuts[98], "load": os.getloadavg()[0], "verdicts": count}
-    return part
-
-
-WORKER = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from code_verification.cost import jail_a_solution
-sys.stdin.readline()
-jail_a_solution(int(sys.argv[3]), Path(sys.argv[2]))
-"""
-
-
-def throughput(cache: Path, each: int) -> Part:
-    """Solutions a second of 1, 2... processes, up to the cores; each has a sandbox of its own."""
-    part = Part(f"solutions of {TESTS} tests a second, by processes")
-    rates: dict[int, float] = {}
-    cores = len(os.sched_getaffinity(0))
-    for processes in [1 << power for power in range(8) if 1 << power <= cores]:
-        command = [sys.executable, "-c", WORKER, str(Path(__file__).parents[1]), str(cache)]
-        began = time.perf_counter()
-        running = [
-            subprocess.Popen([*command, str(each)], stdin=subprocess.PIPE) for _ in range(processes)
-        ]
-        for process in running:
-            process.communicate(b"go\n")
-        part.require(all(each.returncode == 0 for each in running), "a worker failed")
-        rates[processes] = processes * each / (time.perf_counter() - began)
-    part.figures = {f"{count} processes": rate for count, rate in rates.items()}
-    part.figures["load"] = os.getloadavg()[0]
     return part

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from prime_core.api.errors import SandboxError
 from prime_core.api.sandboxing import Missing
 
 PREFIX = "prime-core-"
@@ -62,11 +63,38 @@ class Cgroup:
         self._version = version
         self._folders = folders
         self._memory, self._pids = folders[0], folders[-1]
+        self.can_be_entered = version == 1  # version 2 moves whole processes only
+        self.entered = False
+
+    def enter(self) -> None:
+        """Move the calling thread, so that what it starts is born in the group.
+
+        A thread that moves itself is moved at once. To move another process the kernel stops every
+        fork of the machine until a grace period is over, which takes 10 ms and more.
+
+        Raises:
+            SandboxError: the kernel refuses.
+        """
+        self._move("tasks", "0")
+        self.entered = True
 
     def add(self, process: int) -> None:
-        """Move a process, and with it all that it will fork, into the group."""
+        """Move a process, and with it all that it will fork, into the group.
+
+        Raises:
+            SandboxError: the kernel refuses.
+        """
+        self._move("cgroup.procs", str(process))
+
+    def _move(self, file: str, what: str) -> None:
         for folder in self._folders:
-            (folder / "cgroup.procs").write_text(str(process))
+            try:
+                (folder / file).write_text(what)
+            except OSError as error:
+                raise SandboxError(
+                    f"a jail can't be put into its cgroup: {folder / file}: {error.strerror}",
+                    fix="run `prime-core doctor sandbox`",
+                ) from error
 
     def limit(self, memory_mb: int, processes: int) -> None:
         """Set the limits of the whole jail."""
@@ -84,7 +112,7 @@ class Cgroup:
             swap = self._memory / "memory.swap.max"
             if swap.exists():
                 swap.write_text("0")
-        (self._pids / "pids.max").write_text(str(processes + 1))  # and the zygote
+        (self._pids / "pids.max").write_text(str(processes + 2))  # and zygote and launcher
 
     def kills(self) -> int:
         """How often the kernel killed for want of memory in this group."""

@@ -14,14 +14,16 @@ import tempfile
 import threading
 import weakref
 from collections import deque
+from concurrent.futures import Future
 from pathlib import Path
 
 from pydantic import Field
 
 from prime_core.api.errors import SandboxError
+from prime_core.api.jails.births import Births
 from prime_core.api.jails.cgroups import Cgroup, CgroupPlace, find_place
 from prime_core.api.jails.channel import Channel, JailLost
-from prime_core.api.jails.launching import ENVIRONMENT, Launched, Launcher
+from prime_core.api.jails.launching import ENVIRONMENT, Launched, Launcher, Started
 from prime_core.api.jails.probing import examine
 from prime_core.api.jails.seccomp import kafel_policy
 from prime_core.api.jails.session import JailSession
@@ -64,7 +66,8 @@ class JailedSandbox:
         self._launcher = launcher
         self._params = params
         self._cache = context.cache_dir
-        self._warm: deque[Zygote] = deque()
+        self._births = Births()
+        self._warm: deque[Future[Zygote]] = deque()
         self._alive: dict[int, Zygote] = {}
         self._lock = threading.Lock()
         self._place: CgroupPlace | Missing | None = None
@@ -103,6 +106,9 @@ class JailedSandbox:
         """Destroy every jail, the warmed ones too, and our cgroups."""
         with self._lock:
             self._closed = True
+            self._warm.clear()
+        self._births.close()  # whatever it was still starting is alive then
+        with self._lock:
             zygotes = list(self._alive.values())
         for zygote in zygotes:
             self._give_up(zygote)
@@ -115,10 +121,7 @@ class JailedSandbox:
         """A ready jail; starts others to replace it."""
         failures = 0
         while True:
-            with self._lock:
-                zygote = self._warm.popleft() if self._warm else None
-            warmed = zygote is not None
-            zygote = zygote or self._launch()
+            zygote, warmed = self._next()
             try:
                 zygote.wait_ready()
             except JailLost as error:
@@ -135,17 +138,29 @@ class JailedSandbox:
             self._refill()
             return zygote
 
+    def _next(self) -> tuple[Zygote, bool]:
+        """A started jail, and whether it was a warmed one."""
+        with self._lock:
+            if self._closed:
+                raise SandboxError("it is closed", where=f"sandbox {self._launcher.name}")
+            warmed = bool(self._warm)
+            started = self._warm.popleft() if warmed else self._births.soon(self._launch)
+        try:
+            return started.result(), warmed
+        except SandboxError:
+            raise
+        except BaseException:  # we were interrupted, not the launch: the next one may have it
+            self._warm.append(started)
+            raise
+
     def _refill(self) -> None:
-        while True:
-            with self._lock:
-                if self._closed or len(self._warm) >= self._params.warm:
-                    return
-            zygote = self._launch()
-            with self._lock:
-                self._warm.append(zygote)
+        """Have the pool filled up, without waiting for it."""
+        with self._lock:
+            while not self._closed and len(self._warm) < self._params.warm:
+                self._warm.append(self._births.soon(self._launch))
 
     def _launch(self) -> Zygote:
-        """Start a jail; it gets ready while we do something else."""
+        """Start a jail, in the thread of births; it gets ready while we do something else."""
         cgroup = self._make_cgroup()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         log = os.memfd_create("log", os.MFD_CLOEXEC)
@@ -158,7 +173,7 @@ class JailedSandbox:
                 tmp_inodes=self._params.tmp_files,
                 packages=tuple(path.resolve() for path in self._params.packages),
             )
-            started = self._launcher.start(launched)
+            started = self._start(launched, cgroup)
         except BaseException:
             ours.close()
             os.close(log)
@@ -181,12 +196,17 @@ class JailedSandbox:
             return zygote  # `wait_ready` finds out and reads its log
         return zygote
 
+    def _start(self, launched: Launched, cgroup: Cgroup | None) -> Started:
+        if cgroup is None:
+            return self._launcher.start(launched)
+        return self._births.inside(
+            cgroup, self._make_cgroup, lambda: self._launcher.start(launched)
+        )
+
     def _give_up(self, zygote: Zygote) -> None:
         with self._lock:
             if self._alive.pop(zygote.process.pid, None) is None:
                 return
-            if zygote in self._warm:
-                self._warm.remove(zygote)
         zygote.kill()
 
     # --- what they need ---------------------------------------------------------------------------

@@ -54,14 +54,8 @@ class Zygote:
             if not data.startswith(word):
                 raise JailLost("the zygote greets in another language")
         self.outer_pid = self._find_zygote()
-        if self.cgroup is not None:
-            try:
-                self.cgroup.add(self.outer_pid)
-            except OSError as error:
-                raise SandboxError(
-                    f"a jail can't be put into its cgroup: {error.filename}: {error.strerror}",
-                    fix="run `prime-core doctor sandbox`",
-                ) from error
+        if self.cgroup is not None and not self.cgroup.entered:
+            self.cgroup.add(self.outer_pid)
         self._ready = True
 
     def _find_zygote(self) -> int:

@@ -28,6 +28,7 @@ from prime_core.api.errors import (
 )
 from prime_core.api.hookspecs import hookimpl
 from prime_core.api.inference import (
+    Commitment,
     EngineCapabilities,
     Generation,
     GenerationRequest,
@@ -121,6 +122,7 @@ __all__ = [
     "AdvantageSpec",
     "AssignedGroup",
     "CheckContext",
+    "Commitment",
     "Completion",
     "ConfigError",
     "Context",

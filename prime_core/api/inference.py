@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +34,18 @@ class PolicyFiles:
     digest: bytes
 
 
+class Commitment(Protocol):
+    """Takes the final hidden states of one rollout while it is generated."""
+
+    def add(self, rows: Any) -> None:
+        """Take rows [n, hidden] (torch, on the CPU), in order; called on one thread at a time.
+
+        Raises:
+            EngineError: a state isn't finite.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
     """One turn of one rollout, token-in.
@@ -52,6 +64,8 @@ class GenerationRequest:
             raise. An engine that can't tell one token at a time never calls it.
         messages: the conversation so far, for engines whose capabilities have no `token_ids`; they
             read this in the tokens' place.
+        commitment: gets the row that chose each new token, all of them before the generation is
+            given out, from engines whose capabilities say `commitments`.
     """
 
     id: str
@@ -63,6 +77,7 @@ class GenerationRequest:
     temperature: float
     on_token: Callable[[int, str], None] | None = field(default=None, compare=False, repr=False)
     messages: tuple[Message, ...] = ()
+    commitment: Commitment | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +158,7 @@ class EngineCapabilities:
     Attributes:
         token_ids: it takes and returns token ids with log-probabilities. Without them it speaks
             text: nothing that it says can be proven or trained on, and it holds no policy of ours.
+        commitments: it feeds the `commitment` of each request.
     """
 
     name: str
@@ -150,3 +166,4 @@ class EngineCapabilities:
     hidden_states: bool
     seeded_sampling: bool
     token_ids: bool = True
+    commitments: bool = False

@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 
 from prime_core.api import (
     Completion,
+    EngineError,
     Generation,
     GenerationRequest,
     HostError,
@@ -22,6 +23,7 @@ from prime_core.api import (
     RunError,
 )
 from prime_core.engines.chat import ChatFormat
+from prime_core.toploc import ProofBuilder
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +58,7 @@ class Rollout:
         messages: everything after the prompt.
         finish_reason: "" while it runs.
         failure: why its environment couldn't go on; "" where all is well.
+        commitment: built while it's generated, over all turns; None where none is asked for.
     """
 
     id: str
@@ -72,11 +75,28 @@ class Rollout:
     messages: list[Message] = field(default_factory=list)
     finish_reason: str = ""
     failure: str = ""
+    commitment: ProofBuilder | None = None
 
     @property
     def model_tokens(self) -> int:
         """Tokens that the model said, over all turns."""
         return sum(self.mask)
+
+    def proofs(self) -> bytes:
+        """The commitments of all model tokens so far; none without a builder.
+
+        Raises:
+            EngineError: the engine didn't give the row of every token.
+        """
+        if self.commitment is None:
+            return b""
+        if self.commitment.rows != self.model_tokens:
+            raise EngineError(
+                f"{self.commitment.rows} hidden states for {self.model_tokens} tokens",
+                where=f"rollout {self.id}",
+                fix="use an engine that feeds commitments",
+            )
+        return self.commitment.finish()
 
     def completion(self) -> Completion:
         """What a verifier sees."""
@@ -97,6 +117,7 @@ class Player:
         answering: environments with several turns, by label; any other ends with its first.
         max_tokens: limit on model tokens of one rollout, over all turns.
         max_total_tokens: limit on prompt and completion together, environment tokens included.
+        commit: build commitments to the hidden states; the engine must feed them.
     """
 
     engine: InferenceEngine
@@ -106,6 +127,7 @@ class Player:
     max_tokens: int
     max_total_tokens: int
     max_turns: int
+    commit: bool = False
 
     async def play(self, rollouts: Sequence[Rollout], finished: Callable[[Rollout], None]) -> None:
         """Play all rollouts to their ends.
@@ -116,12 +138,25 @@ class Player:
 
         Raises:
             WorkCancelled: the engine's work on one of the groups was cancelled.
-            EngineError: the engine failed.
+            EngineError: the engine failed, or can't commit where it should.
         """
         running = list(rollouts)
+        if self.commit:
+            self._begin_commitments(running)
         while running:
             asking = await self._round(running, finished)
             running = await self._replies(asking, finished)
+
+    def _begin_commitments(self, rollouts: Sequence[Rollout]) -> None:
+        capabilities = self.engine.capabilities
+        if not capabilities.commitments:
+            raise EngineError(
+                "it can't commit to its hidden states, and nobody would believe its rollouts",
+                where=f"engine {capabilities.name}",
+                fix='use the engine transformers, or set [run] trust = "none"',
+            )
+        for rollout in rollouts:
+            rollout.commitment = ProofBuilder()
 
     async def _round(
         self, running: Sequence[Rollout], finished: Callable[[Rollout], None]
@@ -152,6 +187,7 @@ class Player:
             position=rollout.model_tokens,
             max_tokens=self._room(rollout),
             temperature=self.temperature,
+            commitment=rollout.commitment,
         )
 
     def _absorb(self, rollout: Rollout, generation: Generation) -> None:

@@ -23,6 +23,7 @@ from prime_core.engines.transformers.race import choose_tokens
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from prime_core.engines.transformers.committing import Committer
     from prime_core.engines.transformers.forward import Forward
 
 
@@ -79,6 +80,7 @@ def generate_batch(
     stop_ids: frozenset[int],
     keep_hidden: bool,
     cancelled: Callable[[str], bool],
+    committer: Committer | None = None,
 ) -> list[Generation]:
     """Generate all requests together; generations come back in the order of the requests.
 
@@ -87,6 +89,7 @@ def generate_batch(
         stop_ids: tokens that end a turn; the one that does is part of the generation.
         keep_hidden: return hidden states.
         cancelled: whether a group was cancelled; asked before every token.
+        committer: feeds the requests' commitments; all have their rows when this returns.
     """
     rows = [_Row(request) for request in requests]
     state = _State(forward, _Batch(rows))
@@ -94,10 +97,16 @@ def generate_batch(
     while True:
         _mark_cancelled(state.batch.rows, cancelled)
         if all(row.finish for row in state.batch.rows):
-            return [row.generation(keep_hidden) for row in rows]
+            break
         tokens_B, logprobs_B = state.sample(step)
         hidden_BD = state.hidden_BD.cpu() if keep_hidden else None
         going_on = [row for row in state.batch.rows if not row.finish]
+        if committer is not None:
+            committer.collect(
+                [row.request.commitment for row in state.batch.rows],
+                state.hidden_BD,
+                [bool(row.finish) for row in state.batch.rows],
+            )
         _record(state.batch.rows, tokens_B, logprobs_B, hidden_BD)
         ended_B = np.array(
             [
@@ -110,8 +119,11 @@ def generate_batch(
         state.ended |= ended_B
         step += 1
         if state.ended.all():
-            return [row.generation(keep_hidden) for row in rows]
+            break
         state.advance(tokens_B, step)
+    if committer is not None:
+        committer.finish()
+    return [row.generation(keep_hidden) for row in rows]
 
 
 class _State:

@@ -51,10 +51,13 @@ class TransformersEngine:
             initializer=torch.set_num_threads,
             initargs=(params.threads,),
         )
+        self._commitments = ThreadPoolExecutor(
+            1, thread_name_prefix="commitments", initializer=torch.set_num_threads, initargs=(1,)
+        )
 
     @property
     def capabilities(self) -> EngineCapabilities:
-        """Hidden states as configured; sampling is seeded."""
+        """Hidden states as configured; sampling is seeded; commitments wherever asked for."""
         params = self.params
         fingerprint = (
             f"transformers-{installed_version('transformers')};torch-{installed_version('torch')};"
@@ -65,6 +68,7 @@ class TransformersEngine:
             fingerprint=fingerprint,
             hidden_states=params.hidden_states,
             seeded_sampling=True,
+            commitments=True,
         )
 
     @property
@@ -127,6 +131,7 @@ class TransformersEngine:
         """Stop the thread, within a token where it generates, and drop the model."""
         self._closing = True
         self._thread.shutdown(wait=True, cancel_futures=True)
+        self._commitments.shutdown(wait=True)
         if self._forward is not None:
             self._forward.close()
         self._model = self._forward = None
@@ -171,6 +176,7 @@ class TransformersEngine:
     ) -> list[Generation]:
         import torch
 
+        from prime_core.engines.transformers.committing import Committer
         from prime_core.engines.transformers.decoding import generate_batch
 
         for request in batch:
@@ -187,6 +193,7 @@ class TransformersEngine:
                 stop_ids=self._stop_ids,
                 keep_hidden=self.params.hidden_states,
                 cancelled=cancelled,
+                committer=Committer(self._commitments),
             )
 
     def _prefill(self, requests: list[PrefillRequest]) -> list[Prefill]:

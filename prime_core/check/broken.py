@@ -14,7 +14,7 @@ from typing import Any
 
 from prime_core.api import Task
 from prime_core.check.bench import completion_of
-from prime_core.check.listing import make, spread
+from prime_core.check.listing import make, spread, workbench
 from prime_core.hosting.judging import Judge
 from prime_core.hosting.serve import describe_error
 
@@ -24,7 +24,6 @@ TASKS = 3
 def verifier_of(environment: Any, request: dict[str, Any]) -> Any:
     """The verifier that judges the environment's tasks."""
     from prime_core.config.sections import EnvironmentChoice, PluginChoice
-    from prime_core.hub import Hub, RunContext
 
     choice = EnvironmentChoice.model_validate(request["environment"]).verifier
     own = environment.verifier
@@ -32,8 +31,8 @@ def verifier_of(environment: Any, request: dict[str, Any]) -> Any:
         choice = PluginChoice(use=own)
     if choice is None:
         return own
-    context = RunContext(None, Path(request["cache_dir"]), offline=True)
-    return Hub.discover(request["block"]).make("verifier", choice, context)
+    hub, context = workbench(request)
+    return hub.make("verifier", choice, context)
 
 
 def judged(judge: Judge, task: Task, text: str) -> dict[str, Any]:

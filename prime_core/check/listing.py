@@ -12,12 +12,15 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prime_core.api import Task
 from prime_core.api.datasets import task_json
 from prime_core.hosting import values, wire
 from prime_core.hosting.environment import HashRng
+
+if TYPE_CHECKING:
+    from prime_core.hub import Hub, RunContext
 
 
 def spread(count: int, most: int) -> list[int]:
@@ -30,16 +33,21 @@ def spread(count: int, most: int) -> list[int]:
 def make(request: dict[str, Any]) -> Any:
     """The environment that the request names, by the hub."""
     from prime_core.config.sections import EnvironmentChoice
+
+    hub, context = workbench(request)
+    return hub.make(
+        "environment", EnvironmentChoice.model_validate(request["environment"]), context
+    )
+
+
+def workbench(request: dict[str, Any]) -> tuple[Hub, RunContext]:
+    """The hub, and a context that gives sandboxes, as an environment host's does."""
     from prime_core.hub import Hub, RunContext
     from prime_core.hub.sandboxes import Sandboxes
 
     hub = Hub.discover(request["block"])
-    context = RunContext(
-        None, Path(request["cache_dir"]), offline=True, sandboxes=Sandboxes(hub, None)
-    )
-    return hub.make(
-        "environment", EnvironmentChoice.model_validate(request["environment"]), context
-    )
+    sandboxes = Sandboxes(hub, None)
+    return hub, RunContext(None, Path(request["cache_dir"]), offline=True, sandboxes=sandboxes)
 
 
 def write_tasks(tasks: Sequence[Task], cap: int, target: Path) -> dict[str, Any]:

@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "profile": ("prime_core.cli.evaluation", "profile", "Measure pass rates of a model on tasks."),
     "eval": ("prime_core.cli.evaluation", "evaluate", "Evaluate a policy on held-out tasks."),
     "score": ("prime_core.cli.score", "score", "Score completions with an environment."),
+    "serve": ("prime_core.cli.serve", "serve", "Serve a model to OpenAI's clients."),
     "verify": ("prime_core.cli.verify", "verify", "Judge completions with a verifier alone."),
     "new": ("prime_core.cli.new", "new", "Start an environment, verifier or plugin."),
     "publish": ("prime_core.cli.publishing", "publish", "Publish a distribution to an index."),
@@ -37,6 +38,9 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "trainer": ("prime_core.cli.roles", "trainer", "The trainer process of a run."),
     "intake": ("prime_core.cli.roles", "intake", "The process that closes a run's steps."),
     "worker": ("prime_core.cli.roles", "worker", "A worker process of a run."),
+    "origin": ("prime_core.cli.shardcast", "origin", "Serve a run's policy versions."),
+    "relay": ("prime_core.cli.shardcast", "relay", "Relay policy versions, every shard checked."),
+    "fetch": ("prime_core.cli.shardcast", "fetch", "Fetch a policy version from relays."),
 }
 
 

@@ -1,0 +1,1 @@
+"""An OpenAI-compatible endpoint over an inference engine; `prime-core serve` starts it."""

@@ -78,6 +78,7 @@ class LandlockLauncher:
             options = {"user": self._drop, "group": self._drop, "extra_groups": []}
         root = launched.root.path
         environment = {**ENVIRONMENT, **python_variables(str(root)), "HOME": str(folder)}
+        environment |= {"LOCPATH": f"{root}/usr/lib/locale"}
         environment |= {"TMPDIR": str(folder), "PATH": str(root / "py" / "bin")}
         command = zygote_command(str(root) + launched.root.python, launched.control, pid_one=False)
         loaders = [Path("/") / path.relative_to(root) for path in root.glob("lib*/**/ld-*")]

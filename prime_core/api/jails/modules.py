@@ -1,12 +1,13 @@
-"""Which modules of the standard library a program will import, so that its zygote does it once.
+"""What a program's text tells before it runs: modules that it imports, names that it uses.
 
-Called by a session before its first input. A guess from the text: a miss costs time, never a
-verdict.
+Called by a session before its first input, so that the zygote imports modules once. A guess from
+the text: a miss costs time, or a word in a failure's detail, never a verdict.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 
 # Without side effects when imported before a fork: no threads, no output, no state of a process.
 # fmt: off
@@ -26,12 +27,28 @@ IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w.
 SCANNED = 100_000  # characters of a program that are looked at
 
 
-def modules_of(source: str) -> list[str]:
-    """Names of known modules that the text seems to import, sorted."""
+def imported(source: str) -> set[str]:
+    """Names of modules that the text seems to import."""
     found: set[str] = set()
     for single, several in IMPORT.findall(source[:SCANNED]):
         for part in (single or several).split(","):
             words = part.split()
             if words:
                 found.add(words[0])
-    return sorted(found & KNOWN)
+    return found
+
+
+def modules_of(source: str) -> list[str]:
+    """Those that a zygote may import, sorted."""
+    return sorted(imported(source) & KNOWN)
+
+
+def foreign_modules(source: str) -> list[str]:
+    """Those that are no part of the standard library, sorted."""
+    tops = {name.partition(".")[0] for name in imported(source)}
+    return sorted(tops - sys.stdlib_module_names - {""})
+
+
+def names_streams(source: str) -> bool:
+    """Whether the text may open a standard stream by a path."""
+    return any(path in source for path in ("/dev/std", "/dev/fd/", "/proc/self/fd/"))

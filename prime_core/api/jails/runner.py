@@ -13,7 +13,9 @@ import marshal
 import posix
 import resource
 import sys
-from _json import encode_basestring_ascii
+
+import prime_encoder  # type: ignore[import-not-found]  # these lie beside this file
+import prime_surroundings  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False  # importing typing would cost 10 ms
 if TYPE_CHECKING:
@@ -22,22 +24,12 @@ if TYPE_CHECKING:
 
 # Exit codes that say why; a program that exits with one of them fails under another name, no more.
 NO_ENTRY_POINT, BAD_RESULT_TYPE, OUT_OF_MEMORY, NOT_COMPILED, TOO_LARGE = 241, 242, 243, 244, 245
+NO_MODULE = 246
 RESULT = 3  # descriptor that a call's result is written to
-DEPTH = 200  # of nested containers in a result
 BASE_MB = 192  # address space of the interpreter itself, with the modules it may load
 
 # Confines a child, where no launcher has confined the zygote already: see `prepare`.
 confining: list[Callable[[], object]] = []
-
-
-def site_builtins() -> dict[str, Any]:
-    """What `site` would have added and programs use."""
-    import _sitebuiltins
-
-    return {
-        "exit": _sitebuiltins.Quitter("exit", "Ctrl-D (i.e. EOF)"),
-        "quit": _sitebuiltins.Quitter("quit", "Ctrl-D (i.e. EOF)"),
-    }
 
 
 def prepare(settings: dict[str, Any]) -> None:
@@ -121,7 +113,7 @@ def become(
         set_limits(message, settings.get("processes_before", 0))
         for confine in confining:
             confine()
-        reopen_streams()
+        prime_surroundings.arrange(message)
         if kind == "compile":
             code = compile_program(data)
         elif kind == "script":
@@ -145,7 +137,6 @@ def set_limits(message: dict[str, Any], processes_before: int) -> None:
         (resource.RLIMIT_CPU, int(message["cpu_seconds"]) + 2),  # the zygote is more exact
         (resource.RLIMIT_FSIZE, message["output_bytes"]),
         (resource.RLIMIT_NOFILE, message["open_files"]),
-        (resource.RLIMIT_STACK, message["stack_mb"] * megabyte),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NPROC, processes_before + message["processes"] + 1),  # and the zygote
     ]
@@ -153,22 +144,11 @@ def set_limits(message: dict[str, Any], processes_before: int) -> None:
         hard = resource.getrlimit(name)[1]
         most = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(name, (most, most))
-
-
-def reopen_streams() -> None:
-    """Fresh text streams over the new descriptors, as a new interpreter would have."""
-    text: dict[str, Any] = {"encoding": "utf-8", "closefd": False}
-    streams = {
-        "stdin": open(0, **text),  # noqa: SIM115 - they live as long as the process
-        "stdout": open(1, "w", **text),  # noqa: SIM115
-        "stderr": open(2, "w", 1, errors="backslashreplace", **text),  # noqa: SIM115
-    }
-    vars(sys).update(streams)
-    vars(sys).update({f"__{name}__": stream for name, stream in streams.items()})
-    sys.argv = ["solution.py"]
-    random = sys.modules.get("random")
-    if random is not None:
-        random.seed(0)  # a program that draws without a seed has to be judged the same again
+    # Programs that recurse ask for more stack, all that there is: the address space bounds it.
+    stack, hard = message["stack_mb"] * megabyte, resource.getrlimit(resource.RLIMIT_STACK)[1]
+    if hard != resource.RLIM_INFINITY:
+        stack = min(stack, hard)
+    resource.setrlimit(resource.RLIMIT_STACK, (stack, hard))
 
 
 def compile_program(data: bytes) -> int:
@@ -236,7 +216,7 @@ def report(error: BaseException) -> int:
         return OUT_OF_MEMORY
     trace = error.__traceback__ and error.__traceback__.tb_next  # without our own frame
     sys.excepthook(type(error), error.with_traceback(trace), trace)
-    return 1
+    return NO_MODULE if isinstance(error, ModuleNotFoundError) else 1
 
 
 def finish(code: int) -> int:
@@ -247,9 +227,7 @@ def finish(code: int) -> int:
             threading._shutdown()
         if "atexit" in sys.modules:
             sys.modules["atexit"]._run_exitfuncs()
-        for stream in (sys.stdout, sys.__stdout__, sys.stderr):
-            if stream is not None and not stream.closed:
-                stream.flush()
+        prime_surroundings.flush_streams()
     except BaseException as error:  # noqa: BLE001
         return code or report(error) or 120  # as an interpreter that can't flush
     return code
@@ -268,7 +246,7 @@ def run_call(codes: Iterable[Any], entry: str, data: bytes) -> int:
         value = target(*arguments, **keywords)
         parts: list[str] = []
         try:
-            encode(value, parts.append, 0)
+            prime_encoder.encode(value, parts.append, 0)
         except TypeError as error:
             write(2, f"{error}\n".encode("utf-8", "backslashreplace"))
             return BAD_RESULT_TYPE
@@ -290,48 +268,6 @@ def find_entry(names: dict[str, Any], entry: str) -> Any:
         return getattr(solution(), entry)
     target = names.get(entry)
     return target if callable(target) else None
-
-
-def plain_mapping(kind: type) -> bool:
-    """Dictionaries of the language and its library, whose items are what they say."""
-    return issubclass(kind, dict) and kind.__module__ in ("builtins", "collections")
-
-
-def encode(value: Any, put: Callable[[str], object], depth: int) -> None:
-    """Write a value as JSON with tags, by exact type: [0 list, [1 tuple, [2 dict, [3 int, [4 float.
-
-    Raises:
-        TypeError: another type, or nested too deep.
-    """
-    kind = type(value)
-    if value is None:
-        put("null")
-    elif kind is bool:
-        put("true" if value else "false")
-    elif kind is int:
-        put(repr(value) if -(1 << 63) <= value < 1 << 63 else f'[3,"{value:x}"]')
-    elif kind is float:
-        put(repr(value) if value - value == 0 else f'[4,"{value!r}"]')  # nan and inf aren't JSON
-    elif kind is str:
-        put(encode_basestring_ascii(value))
-    elif depth >= DEPTH:
-        raise TypeError(f"the result is nested more than {DEPTH} deep")
-    elif kind is list or kind is tuple:
-        put("[0" if kind is list else "[1")
-        for item in value:
-            put(",")
-            encode(item, put, depth + 1)
-        put("]")
-    elif plain_mapping(kind):
-        put("[2")
-        for key, item in dict.items(value):
-            put(",")
-            encode(key, put, depth + 1)
-            put(",")
-            encode(item, put, depth + 1)
-        put("]")
-    else:
-        raise TypeError(f"the result holds a {kind.__name__}")
 
 
 _signal.pthread_sigmask(_signal.SIG_SETMASK, [])

@@ -16,12 +16,14 @@ from typing import Any
 
 from prime_core.api.errors import FormatError, SandboxError
 from prime_core.api.jails.channel import Files, JailLost, Reply, read_reply
-from prime_core.api.jails.modules import modules_of
+from prime_core.api.jails.modules import foreign_modules, modules_of, names_streams
 from prime_core.api.jails.values import read_result
 from prime_core.api.jails.zygotes import Zygote
 from prime_core.api.sandboxing import Execution, JailInput, Limits, Program
 
+# Exit codes as in `runner.py`.
 NO_ENTRY_POINT, BAD_RESULT_TYPE, OUT_OF_MEMORY, NOT_COMPILED, TOO_LARGE = 241, 242, 243, 244, 245
+NO_MODULE = 246
 STOPPED_LIMIT_S = 30.0  # from our stop to the zygote's reply
 # A program that has waited for a processor for longer than this many walls is given up.
 STARVATION = 20
@@ -79,6 +81,7 @@ class JailSession:
             if failed is not None:
                 return failed
             message = {"kind": "run", "mode": mode, "entry": program.entry}
+            message["named_streams"] = names_streams(program.source)
             execution = self._exchange(message, data, last)
             if execution is not None:
                 return execution
@@ -165,6 +168,7 @@ class JailSession:
         limits = self._limits
         code = os.WEXITSTATUS(reply.status) if os.WIFEXITED(reply.status) else None
         number = os.WTERMSIG(reply.status) if os.WIFSIGNALED(reply.status) else None
+        no_module, code = code == NO_MODULE, 1 if code == NO_MODULE else code
         found: dict[str, Any] = {
             "stderr": files.read_errors(limits.stderr_bytes),
             "cpu_seconds": reply.cpu_seconds,
@@ -182,6 +186,8 @@ class JailSession:
         if mode == "compile" and code != 0:
             said = found["stderr"].decode("utf-8", "replace").strip().splitlines()
             return Execution("compile_error", said[-1] if said else "", **found)
+        if no_module:
+            return Execution("runtime_error", self._no_module(), **found)
         if code != 0:
             return Execution(*_failure(mode, code, number), **found)
         if mode == "call":
@@ -192,6 +198,11 @@ class JailSession:
                     return Execution("runtime_error", "it ended without a result", **found)
                 return Execution("bad_result_type", error.what, **found)
         return Execution("ok", **found)
+
+    def _no_module(self) -> str:
+        """Only names that stand in the program's text: what it says at run time may be a secret."""
+        names = foreign_modules(self._program.source)[:3]
+        return f"no such module in the jail: {', '.join(names)}".removesuffix(": ")
 
     def _over(
         self, reply: Reply, files: Files, code: int | None, number: int | None, killed: bool

@@ -23,8 +23,9 @@ from pathlib import Path
 
 from prime_core.api.errors import SandboxError
 
-FORMAT = 2  # raise it when the same interpreter has to be staged anew
+FORMAT = 3  # raise it when the same interpreter has to be staged anew
 MANIFEST = "manifest.json"  # beside the root, not in it
+LOCALE = Path("/usr/lib/locale/C.utf8")  # what LC_ALL says; the C library has it in a file
 PACKAGE_PLACES = 8  # mount points for folders of packages
 
 # Not needed to judge programs, or reaching for a terminal, a network or a test suite.
@@ -113,7 +114,8 @@ def _foreign(folder: Path) -> str | None:
 def _inside() -> Iterator[Path]:
     """Our own modules that run inside."""
     here = Path(__file__).parent
-    yield from (here / "zygote.py", here / "runner.py", here / "confine.py")
+    for name in ("zygote", "runner", "surroundings", "encoder", "confine"):
+        yield here / f"{name}.py"
 
 
 def _interpreter() -> Path:
@@ -152,6 +154,9 @@ def _fill(root: Path) -> str:
     for folder in ("py/bin", "py/lib", "tmp", "dev"):
         (root / folder).mkdir(parents=True)
     (root / "dev" / "null").touch()  # the host's is mounted over it
+    (root / "dev" / "shm").symlink_to("/tmp")  # noqa: S108 - semaphores, capped and wiped like all there
+    if LOCALE.is_dir():
+        shutil.copytree(LOCALE, root / LOCALE.relative_to("/"))
     for number in range(PACKAGE_PLACES):
         (root / "packages" / str(number)).mkdir(parents=True)
     library = root / "py" / "lib" / stdlib.name

@@ -9,7 +9,6 @@ from __future__ import annotations
 # Builtin and C modules only: each Python module costs a jail's start a millisecond or more.
 import _signal  # type: ignore[import-not-found]
 import _socket
-import builtins
 import marshal
 import posix
 import resource
@@ -17,7 +16,8 @@ import select
 import sys
 import time
 
-import prime_runner  # type: ignore[import-not-found]  # lies beside this file in the staged root
+import prime_runner  # type: ignore[import-not-found]  # these lie beside this file
+import prime_surroundings  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False  # importing typing would cost 10 ms
 if TYPE_CHECKING:
@@ -195,4 +195,4 @@ def end(settings: dict[str, Any]) -> NoReturn:
 
 
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-builtins.__dict__.update(prime_runner.site_builtins())
+prime_surroundings.settle()

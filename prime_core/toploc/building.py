@@ -161,9 +161,8 @@ def padded(
 def choose_modulus(indices: NDArray[np.int64]) -> int:
     """The largest modulus up to the prime that keeps the indices apart.
 
-    Two indices collide modulo at most three numbers of [32768, 65497] where a chunk has no more
-    than 163,840 elements (32 rows of 5,120), so that 128 of them can't exclude all 32,730 moduli;
-    in wider chunks the first or second try succeeds nearly always, too.
+    About one modulus in eight fails for indices all over a chunk of 131,072 elements or more, so
+    that a thousand tries never run out.
 
     Raises:
         EngineError: none keeps them apart.
@@ -171,11 +170,16 @@ def choose_modulus(indices: NDArray[np.int64]) -> int:
     if indices.size == 0 or indices[-1] < PRIME:
         return PRIME
     for modulus in range(PRIME, MIN_MODULUS - 1, -1):
-        residues = np.sort(indices % modulus)
-        if (residues[1:] != residues[:-1]).all():
+        if distinct(indices, modulus):
             return modulus
     raise EngineError(
         "no modulus keeps the indices of the largest elements apart",
         where="commitment",
         fix="commit to fewer elements (topk)",
     )
+
+
+def distinct(indices: NDArray[np.int64], modulus: int) -> bool:
+    """Whether no two indices are equal modulo this."""
+    residues = np.sort(indices % modulus)
+    return bool((residues[1:] != residues[:-1]).all())

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 INTERVAL = 32  # model tokens of one proof, TOPLOC section 4
 TOPK = POINTS
 PROOF_BYTES = 2 + 2 * TOPK
-# The public library's Python helper looks no lower. A modulus that divided the hidden width would
-# make the polynomial one of the columns alone, for which nobody has to run the model.
-MIN_MODULUS = 1 << 15
+# Honest builders take the largest modulus that keeps 128 indices apart, one of the first few below
+# the prime. Lower ones would serve a forger alone: a multiple of the hidden width folds rows onto
+# each other, so that few numbers say all there is to know of the channels that are always large.
+MIN_MODULUS = PRIME - 1024
 
 
 class ProofError(FormatError):
@@ -36,7 +37,7 @@ class Proof:
 
     Attributes:
         modulus: flat indices of the chunk are reduced by it before the polynomial is evaluated; in
-            [32768, 65497].
+            [64473, 65497].
         coefficients: [128] uint16 below the prime, lowest power first; read-only.
     """
 
@@ -63,7 +64,7 @@ def parse_proofs(data: bytes, rows: int) -> tuple[Proof, ...]:
     """Read the proofs of `rows` hidden states, one per 32.
 
     Raises:
-        ProofError: another length than rows need, a modulus outside [32768, 65497], or a
+        ProofError: another length than rows need, a modulus outside [64473, 65497], or a
             coefficient that isn't below the prime.
     """
     if rows < 0:

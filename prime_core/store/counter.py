@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from prime_core.store.records import Closed, Dispatch, Key, Receipt
+from prime_core.store.shares import Caps, Filled
 
 if TYPE_CHECKING:
     from prime_core.config.sections import RunConfig
@@ -23,12 +24,17 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class StepRules:
-    """The numbers of a run that decide who may serve which step (DESIGN section 1, async level)."""
+    """The numbers of a run that decide who may serve which step (DESIGN section 1, async level).
+
+    Attributes:
+        caps: how much of a batch one node and provider may fill; None for no limit.
+    """
 
     steps: int
     groups_per_step: int
     level: int
     max_lag: int
+    caps: Caps | None = None
 
     @classmethod
     def from_config(cls, config: RunConfig) -> StepRules:
@@ -38,6 +44,7 @@ class StepRules:
             groups_per_step=config.trainer.groups_per_step,
             level=config.async_.level,
             max_lag=config.async_.max_lag,
+            caps=Caps.from_config(config),
         )
 
     def newest_version(self, step: int) -> int:
@@ -142,6 +149,7 @@ def next_step(
     *,
     nodes: Collection[str] | None = None,
     held: Collection[int] | None = None,
+    node: str | None = None,
 ) -> Work | Wait:
     """The smallest open step whose expected batch isn't full and that a version may work for.
 
@@ -150,31 +158,42 @@ def next_step(
         nodes: nodes that still work; what others dispatched and didn't submit isn't expected any
             more. None: all.
         held: versions that this node can load. None: every sealed one.
+        node: who asks; a step in which it has its share already has no work for it.
     """
     if view.first_open >= rules.steps:
         return Wait("every step of the run is closed", over=True)
     wait: Wait | None = None
-    expected = expected_batches(view, rules, nodes)
+    shares: dict[int, Filled] = {}
+    expected = expected_batches(view, rules, nodes, shares)
     for step in range(view.first_open, rules.steps):
         if rules.version_for(step, view.newest_version) is None:
             needed = rules.oldest_version(step)
             return wait or Wait(f"policy version {needed}, which step {step} needs")
         if expected.get(step, 0.0) >= rules.groups_per_step - _ROUNDING:
             continue
+        room = shares[step].room(node) if node is not None and step in shares else math.inf
+        if room < _ROUNDING:
+            continue
         version = rules.version_for(step, view.newest_version, held)
         if version is not None:
-            missing = (rules.groups_per_step - expected.get(step, 0.0)) / step_rate(view, step)
+            groups = min(rules.groups_per_step - expected.get(step, 0.0), room)
+            missing = groups / step_rate(view, step)
             return Work(step, version, math.ceil(missing - _ROUNDING))
         wait = wait or Wait(f"a policy version that step {step} allows and this node holds")
     return wait or Wait("receipts: every step has its expected batch")
 
 
-def acceptance_rate(view: RunView) -> float:
+def acceptance_rate(view: RunView, node: str | None = None) -> float:
     """Share of groups with signal in the latest receipts: 1 before any, at least 1/16.
 
     Late submissions say nothing about groups and don't count; refused ones count as all bad.
+
+    Args:
+        node: whose receipts count, so that one whose files are refused holds up nobody else; those
+            of all where it has none. None: all.
     """
     judged = [receipt for receipt in view.receipts.values() if receipt.decision != "late"]
+    judged = [receipt for receipt in judged if receipt.node == node] or judged
     judged.sort(key=lambda receipt: (receipt.step, receipt.n, receipt.node))
     groups = signal = 0
     for receipt in judged[-RECENT_RECEIPTS:]:
@@ -197,26 +216,48 @@ def step_rate(view: RunView, step: int) -> float:
 
 
 def expected_batches(
-    view: RunView, rules: StepRules, nodes: Collection[str] | None = None
+    view: RunView,
+    rules: StepRules,
+    nodes: Collection[str] | None = None,
+    shares: dict[int, Filled] | None = None,
 ) -> dict[int, float]:
     """Groups that each open step can expect, filled in step order, at most its need.
 
-    Accepted groups with signal count 1 each, those of work without a receipt the acceptance rate;
-    what a step doesn't need goes to the next that it may serve.
+    Accepted groups with signal count 1 each, those of work without a receipt the acceptance rate of
+    its node; what a step doesn't need goes to the next that it may serve.
+
+    Args:
+        shares: filled with what each node has of each step.
     """
     batched = {group.group_id for closed in view.closed.values() for group in closed.groups}
-    rate = acceptance_rate(view)
-    supply: list[tuple[int, int, float]] = []  # (step, last step, groups)
+    rates: dict[str, float] = {}
+    supply: list[tuple[int, int, str, float]] = []  # (step, last step, node, groups)
     for key, dispatch in sorted(view.dispatches.items()):
         last = rules.last_step(dispatch.step, dispatch.policy_version)
-        receipt = view.receipts.get(key)
+        receipt, node = view.receipts.get(key), dispatch.node
         if last < view.first_open or (receipt and receipt.decision != "accepted"):
             continue
         if receipt:
-            supply.append((dispatch.step, last, _signal(receipt, batched)))
-        elif key in view.submissions or nodes is None or dispatch.node in nodes:
-            supply.append((dispatch.step, last, dispatch.groups * rate))
-    return _fill(supply, view.first_open, rules)
+            supply.append((dispatch.step, last, node, _signal(receipt, batched)))
+        elif _is_awaited(view, key, nodes):
+            rate = rates.setdefault(node, acceptance_rate(view, node))
+            supply.append((dispatch.step, last, node, dispatch.groups * rate))
+    return _fill(supply, view.first_open, rules, {} if shares is None else shares)
+
+
+def _is_awaited(view: RunView, key: Key, nodes: Collection[str] | None) -> bool:
+    """Whether work without a receipt still comes: of a node at work, or a file that is there.
+
+    A file of a node that nobody vouches for waits for its predecessors; where one of them never
+    came, it would hold up everybody who expects it.
+    """
+    step, node, n = key
+    if nodes is None or node in nodes:
+        return True
+    came = (
+        (step, node, m) in view.submissions or (step, node, m) in view.receipts for m in range(n)
+    )
+    return key in view.submissions and all(came)
 
 
 def _signal(receipt: Receipt, batched: set[str]) -> float:
@@ -225,13 +266,19 @@ def _signal(receipt: Receipt, batched: set[str]) -> float:
 
 
 def _fill(
-    supply: Iterable[tuple[int, int, float]], first_open: int, rules: StepRules
+    supply: Iterable[tuple[int, int, str, float]],
+    first_open: int,
+    rules: StepRules,
+    shares: dict[int, Filled],
 ) -> dict[int, float]:
     filled: dict[int, float] = {}
-    for step, last, groups in supply:
+    for step, last, node, groups in supply:
         left = groups
         for target in range(max(step, first_open), min(last, rules.steps - 1) + 1):
-            taken = min(left, rules.groups_per_step - filled.get(target, 0.0))
+            share = shares.setdefault(target, Filled(rules.caps))
+            need = rules.groups_per_step - filled.get(target, 0.0)
+            taken = max(0.0, min(left, need, share.room(node)))
             filled[target] = filled.get(target, 0.0) + taken
+            share.add(node, taken)
             left -= taken
     return filled

@@ -24,11 +24,13 @@ LOGS = "logs"
 METRICS = "metrics.jsonl"
 TRACE = "trace"
 KEYS = "keys"
+VALIDATION = "validation"
 
 _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._=+-]{0,199}")
 _NODE = re.compile(r"[a-z0-9-]{1,64}")
 _LABEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _MEMBER = re.compile(r"([a-z0-9-]{1,64})-(\d{5,18})(?:\.json|\.parquet|\.sig\.json)")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _NUMBERED = re.compile(r"\d{6,18}")
 _LARGEST = 2**31 - 1  # steps, versions and indices are int32 in records and rollouts
 
@@ -78,6 +80,11 @@ def receipts_dir(step: int) -> str:
     return f"{step_dir(step)}/receipts"
 
 
+def verdicts_dir(step: int) -> str:
+    """The directory of a step's verdicts."""
+    return f"{step_dir(step)}/verdicts"
+
+
 def dispatch_path(step: int, node: str, n: int) -> str:
     """What a node writes before it generates submission n of a step."""
     return f"{dispatches_dir(step)}/{_member(node, n)}.json"
@@ -96,6 +103,13 @@ def submission_signature_path(step: int, node: str, n: int) -> str:
 def receipt_path(step: int, node: str, n: int) -> str:
     """What the intake decided about submission n."""
     return f"{receipts_dir(step)}/{_member(node, n)}.json"
+
+
+def verdict_path(step: int, node: str, n: int, sha256: str) -> str:
+    """What a validator decided about bytes that submission n had."""
+    if not _SHA256.fullmatch(sha256):
+        raise FormatError(f"{sha256!r} is no SHA-256", fix="use 64 lower-case hexadecimal digits")
+    return f"{verdicts_dir(step)}/{_member(node, n)}-{sha256}.json"
 
 
 def closed_path(step: int) -> str:

@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 Decision = Literal["accepted", "rejected", "late"]
-GroupStatus = Literal["signal", "zero_signal", "filtered", "unscored"]
+GroupStatus = Literal["signal", "zero_signal", "filtered", "unscored", "dropped"]
 Key = tuple[int, str, int]  # (step, node, n): one submission
 
 
@@ -95,7 +95,8 @@ class GroupReceipt:
     """The intake's word on one group of an accepted submission; only `signal` may train.
 
     Attributes:
-        reason: the filter and its reason, or why it's unscored; "" for signal.
+        reason: the filter and its reason, why it's unscored, or the check that dropped it; "" for
+            signal.
         scored: rollouts that carry a score.
     """
 

@@ -62,6 +62,12 @@ class Trace:
                 }
             )
 
+    def past(self, name: str, start: float, seconds: float, **args: Any) -> None:
+        """Record what is over already: its start in seconds since the epoch, and how long."""
+        self._file.append(
+            {"name": name, "lane": "main", "ts": start * 1e6, "dur": seconds * 1e6, "args": args}
+        )
+
     def instant(self, name: str, *, lane: str = "main", **args: Any) -> None:
         """Record that something happened now."""
         self._file.append(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from prime_core.store.counter import StepRules
 from prime_core.store.layout import submission_path
 from prime_core.store.records import Closed, ClosedGroup, GroupReceipt, Key, Receipt
+from prime_core.store.shares import Filled
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +92,14 @@ class IntakeState:
         step = self.first_open
         if step >= self.rules.steps:
             return None
-        groups, newest = [], 0
+        groups, newest, filled = [], 0, Filled(self.rules.caps)
         for key, accepted in sorted(self._accepted.items()):
             if not (key[0] <= step <= accepted.last_step) or key[2] >= self._contiguous[key[:2]]:
                 continue
             for group in accepted.receipt.groups:
-                if not self._is_free(group):
+                if not self._is_free(group) or filled.room(key[1]) < 1:
                     continue
+                filled.add(key[1], 1)
                 path = submission_path(*key)
                 groups.append(ClosedGroup(group.id, path, accepted.receipt.sha256))
                 newest = max(newest, accepted.version)
@@ -140,6 +142,8 @@ class IntakeState:
             return Fate("unscored", status)
         if group.status == "unscored":
             return Fate("unscored", "group")
+        if group.status == "dropped":
+            return Fate("unscored", "drop")
         if group.status != "signal":
             return Fate(group.status, group.reason if group.status == "filtered" else "")
         step = self._batched.get(group.id)

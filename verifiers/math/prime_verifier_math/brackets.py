@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from prime_verifier_math.answers import Answer, Choice, Colon, Equation, Listing, Ordered
 from prime_verifier_math.bounds import MAX_ITEMS, OverBound, Unreadable
 from prime_verifier_math.expressions import parse_expression
-from prime_verifier_math.lexer import Token
 from prime_verifier_math.reading import read_tokens
 from prime_verifier_math.splitting import cut, relation, spelled
+from prime_verifier_math.tokens import Token
 
 
 def read_bracket(made: Sequence[Token]) -> Answer | None:

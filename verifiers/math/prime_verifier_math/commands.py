@@ -10,7 +10,7 @@ from abc import abstractmethod
 from prime_verifier_math import tree
 from prime_verifier_math.bounds import MAX_DEPTH, OverBound, Unreadable
 from prime_verifier_math.cursor import END, Cursor, literal
-from prime_verifier_math.lexer import Token
+from prime_verifier_math.tokens import Token
 from prime_verifier_math.tree import Call, Const, Node, Pow, Sym
 from prime_verifier_math.vocabulary import FUNCTIONS, GREEK, RESTATED, is_text
 

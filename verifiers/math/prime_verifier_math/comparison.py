@@ -149,8 +149,8 @@ def _two_equations(gold: Equation, answer: Equation, steps: Steps) -> Verdict:
         if gold.label.replace(" ", "") == answer.label.replace(" ", ""):
             return same_answer(gold.right, answer.right, steps)
         if isinstance(gold.right, Value) and not tree.symbols(gold.right.node):
-            functions = "()" in gold.label and "()" in answer.label
-            if functions or not (len(gold.label) > 1 and len(answer.label) > 1):
+            applied = "(" in gold.label and "(" in answer.label
+            if applied or not (len(gold.label) > 1 and len(answer.label) > 1):
                 return False, "another name"
             return same_answer(gold.right, answer.right, steps)
         if {"y"} & {gold.label, answer.label} and "()" in gold.label + answer.label:
@@ -221,6 +221,7 @@ def _noon_shift(gold: Colon, answer: Colon) -> int:
 
 
 def _opaque(gold: Opaque, answer: Answer, steps: Steps) -> Verdict:
+    answer = unlabelled(answer)
     same = isinstance(answer, Opaque) and bool(gold.text) and gold.text == answer.text
     return same, "the very same writing"
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from prime_verifier_math.bounds import MAX_DIGITS, MAX_EXPONENT, OverBound, Unreadable
-from prime_verifier_math.lexer import Token
 from prime_verifier_math.literals import repeated_block, repeating
+from prime_verifier_math.tokens import Token
 from prime_verifier_math.tree import Node, Num
 
 END = Token("end", "")

@@ -13,7 +13,7 @@ from prime_verifier_math import tree
 from prime_verifier_math.bounds import MAX_DEPTH, OverBound, Unreadable
 from prime_verifier_math.commands import DEGREE, CommandReader
 from prime_verifier_math.cursor import CLOSERS, END
-from prime_verifier_math.lexer import Token
+from prime_verifier_math.tokens import Token
 from prime_verifier_math.tree import Call, Node, Num, Pow
 from prime_verifier_math.vocabulary import FUNCTIONS, GREEK, RESTATED
 

@@ -10,9 +10,15 @@ import re
 from dataclasses import dataclass
 
 from prime_verifier_math.boxes import Box, find_boxes
+from prime_verifier_math.doubts import Doubts, doubts
 from prime_verifier_math.hedges import Candidate, beside
 from prime_verifier_math.params import MathParams
-from prime_verifier_math.statements import Statement, last_statement, spoken_statement
+from prime_verifier_math.statements import (
+    Statement,
+    earlier_statement,
+    last_statement,
+    spoken_statement,
+)
 
 MAX_TAIL = 60_000  # characters at the end of a completion that are searched for statements
 _CLOSE = re.compile(r"</(?:think|thinking|thought|thoughts|reasoning)\s*>", re.IGNORECASE)
@@ -100,7 +106,7 @@ def extract(completion: str, params: MathParams) -> Extraction:
     if params.statements or params.number_marker:
         statement = last_statement(tail, marker=params.number_marker)
         if statement is not None and (params.statements or "marker" in statement.rule):
-            return _from_statement(tail, statement)
+            return _from_statement(tail, statement, params)
     if params.last_number:
         return _last_number(tail)
     return Extraction("", "no answer stated")
@@ -122,6 +128,9 @@ def _says_something(content: str) -> bool:
 def _from_boxes(text: str, boxes: list[Box], params: MathParams) -> Extraction:
     last = boxes[-1]
     behind = text[last.end :]
+    found = doubts(behind, named=_in_words(last.content))
+    if found.replaced:
+        return Extraction(found.replaced, "correction behind the box", (), "", found.offered)
     if behind.strip() and (_RETRACTS_LAST.search(behind[:2_000]) or _FAILS.match(behind)):
         return _after_retraction(behind, params)
     group = [last]
@@ -145,11 +154,22 @@ def _from_boxes(text: str, boxes: list[Box], params: MathParams) -> Extraction:
     if hedged:
         stated = tuple(box.content.strip() for box in live) if len(live) <= 12 else ()
         return Extraction(_together(live), f"{len(live)} boxes, none retracted", stated)
-    rival = _rival(behind) if behind.strip() else ""
+    stated = spoken_statement(behind[-MAX_TAIL:]) if behind.strip() else None
     parts = tuple(dict.fromkeys(box.content.strip() for box in boxes[-12:]))
-    rule = "last box" if len(boxes) > 1 else "box"
-    offered = beside(text, last.start, last.end)
-    return Extraction(last.content, rule, parts if len(parts) > 1 else (), rival, offered)
+    return Extraction(
+        last.content,
+        "last box" if len(boxes) > 1 else "box",
+        parts if len(parts) > 1 else (),
+        stated.value if stated is not None else "",
+        (*beside(text, last.start, last.end), *found.offered),
+    )
+
+
+def _in_words(value: str) -> bool:
+    """Whether an answer is words and no number."""
+    return re.search(r"(?<![A-Za-z\\])[A-Za-z]{2}", value) is not None and not re.search(
+        r"\d", value
+    )
 
 
 def _superseded(between: str) -> bool:
@@ -174,30 +194,29 @@ def _after_retraction(behind: str, params: MathParams) -> Extraction:
     return Extraction("", "the box is retracted")
 
 
-def _rival(behind: str) -> str:
-    """Another value that the text states or offers behind the last box."""
-    near = behind[:1_000].lstrip("$ \n.*)]\\")
-    offered = re.match(
-        r"but it (?:could|might) (?:also )?be\s+(?:maybe\s+|perhaps\s+|possibly\s+|else\s+)?"
-        r"\$?([^\s,;$]+)", near, re.IGNORECASE
-    )  # fmt: skip
-    if offered and any(char.isdigit() for char in offered[1]):
-        return offered[1].rstrip(".")
-    stated = spoken_statement(behind[-MAX_TAIL:])
-    return stated.value if stated is not None else ""
+_OPTION = re.compile(r"\(?[A-Z]\)?(?=\.\s)")  # B. Perhaps C: an option, not its first words
 
 
-def _from_statement(text: str, statement: Statement) -> Extraction:
-    """A statement, unless the next sentence takes it back or offers another."""
-    behind = text[statement.end : statement.end + 300].lstrip(" .*\n")
-    offered = re.match(
-        r"or\s+(?:maybe\s+|perhaps\s+|possibly\s+)?\$?([^\s,;$]+)", behind, re.IGNORECASE
-    )
-    if offered and any(char.isdigit() for char in offered[1]):
-        return Extraction(f"{statement.value} or {offered[1].rstrip('.')}", "hedged statement")
-    if _RETRACTS_LAST.match(behind):
+def _from_statement(text: str, statement: Statement, params: MathParams) -> Extraction:
+    """A statement, unless what follows takes it back, or other words offer another value."""
+    behind = text[statement.end :]
+    value = statement.value
+    option = _OPTION.match(value)
+    if option is not None and doubts(value[option.end() :] + behind) != Doubts():
+        value, behind = option[0], value[option.end() :] + behind
+    found = doubts(behind, named=_in_words(value))
+    if found.replaced:
+        return Extraction(found.replaced, "correction of a statement", (), "", found.offered)
+    if _RETRACTS_LAST.match(behind.lstrip(" .*\n")):
         return Extraction("", "the statement is retracted")
-    return Extraction(statement.value, statement.rule)
+    offered = found.offered
+    before = earlier_statement(text, statement, marker=params.number_marker)
+    between = text[before.end : statement.start] if before is not None else ""
+    if before is not None and not _superseded(between.replace("\n\n", "\n")):
+        offered = (*offered, Candidate(before.value, condition=True))
+    later = spoken_statement(behind) if "statement" not in statement.rule else None
+    rival = later.value if later is not None else ""
+    return Extraction(value, statement.rule, (), rival, offered)
 
 
 _NUMBER = re.compile(r"-?\$?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?")

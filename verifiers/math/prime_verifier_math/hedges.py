@@ -10,7 +10,15 @@ import dataclasses
 import re
 from collections.abc import Callable
 
-from prime_verifier_math.answers import Answer, Based, Equation, Opaque, Text, Value
+from prime_verifier_math.answers import (
+    Answer,
+    Based,
+    Equation,
+    Listing,
+    Opaque,
+    Text,
+    Value,
+)
 from prime_verifier_math.bounds import Steps
 from prime_verifier_math.comparison import same_answer
 from prime_verifier_math.reading import read_answer
@@ -30,7 +38,7 @@ class Candidate:
 
 
 _COULD_BE = r"(?:but\s++)?it\s++(?:could|might|may)\s++(?:also\s++|just as well\s++)?be"
-_WORDS = rf"(?:or|maybe|perhaps|possibly|alternatively|{_COULD_BE})\b"
+_WORDS = rf"(?:or|and/or|maybe|perhaps|possibly|alternatively|{_COULD_BE})\b"
 _BEHIND = re.compile(
     r"(?:[\s$*.\])]|\\[)\]]|\\text\{)*+"
     rf"(?:(?!{_WORDS})(?P<noun>[A-Za-z]{{1,20}}(?:/[A-Za-z]{{1,9}})?)\}}?)?"
@@ -110,6 +118,8 @@ def _closed(rest: str) -> int:
 def live(candidate: Candidate, answer: Answer, text: str, same: Callable[[Answer], bool]) -> bool:
     """Whether the candidate is another answer; `same` compares one with the gold."""
     rival = read_answer(candidate.text)
+    if isinstance(answer, Text) and isinstance(rival, Text):
+        return rival.words != answer.words and rival.raw[:1].isupper() == answer.raw[:1].isupper()
     if isinstance(rival, Opaque | Text):
         if not candidate.condition and _OTHER_WORDS.match(candidate.text):
             return False
@@ -129,6 +139,19 @@ def live(candidate: Candidate, answer: Answer, text: str, same: Callable[[Answer
     measured = isinstance(rival, Value) and rival.unit is not None and rival.unit.measured
     bare = all(isinstance(one, Value) and one.unit is None for one in answers)
     return candidate.condition or not (measured and bare)
+
+
+def contradicts(answer: Answer, rival: Answer) -> bool:
+    """Whether a later statement is of another answer; sentences and lists of words are none."""
+    if isinstance(rival, Listing):
+        whole = isinstance(answer, Listing)
+        return bool(rival.items) and all(
+            not isinstance(item, Opaque | Text) if whole else _comparable(answer, item)
+            for item in rival.items
+        )
+    if isinstance(rival, Text):
+        return isinstance(answer, Text)
+    return not isinstance(rival, Opaque)
 
 
 def _comparable(answer: Answer, rival: Answer) -> bool:

@@ -13,8 +13,8 @@ from prime_verifier_math.answers import Answer, Piece, Region, Relation, Value
 from prime_verifier_math.bounds import OverBound, Steps, Undefined, Unreadable
 from prime_verifier_math.exact import reduce_node
 from prime_verifier_math.expressions import parse_expression
-from prime_verifier_math.lexer import Token
 from prime_verifier_math.regions import MINUS_INFINITY, complement, intersection, union
+from prime_verifier_math.tokens import Token
 from prime_verifier_math.tree import Call, Node, Num, Sym
 
 _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}

@@ -8,31 +8,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
 
 from prime_verifier_math.bounds import MAX_DEPTH, MAX_TOKENS, OverBound
+from prime_verifier_math.infix import prefixed
+from prime_verifier_math.tokens import Token
 from prime_verifier_math.vocabulary import FUNCTIONS, JOINERS, RENAMED, TEXT_COMMANDS, WORD_COMMANDS
 
 # signs in a text: \text{½} is \text{\frac{1}{2}} here; a text in a text stays words, so that no
 # nesting recurses
 _COMMAND = re.compile(rf"\\(?!(?:{'|'.join(sorted(TEXT_COMMANDS))})(?![A-Za-z]))[A-Za-z]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One token: `kind` is num, cmd, let, word, text, join or op; `space` says what precedes."""
-
-    kind: str
-    text: str
-    space: bool = False
-
-    def is_op(self, chars: str) -> bool:
-        """Whether it is one of these single characters."""
-        return self.kind == "op" and self.text in chars
-
-    def is_cmd(self, *names: str) -> bool:
-        """Whether it is one of these commands."""
-        return self.kind == "cmd" and self.text in names
 
 
 _TOKEN = re.compile(
@@ -52,6 +36,8 @@ _ROUGHLY = re.compile(r"[\s{$]*+[-+]?[\d.\\]")
 def tokens(text: str) -> list[Token]:
     """The tokens of a tidied text; raises `OverBound` where there are too many."""
     made = _scan(text)
+    if "\\over" in text or "\\choose" in text:
+        made = prefixed(made)
     made = _without_redundant_brackets(made)
     if len(made) > MAX_TOKENS:
         raise OverBound("too many tokens")

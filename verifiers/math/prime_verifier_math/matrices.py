@@ -11,8 +11,8 @@ from prime_verifier_math import tree
 from prime_verifier_math.answers import Answer, Matrix
 from prime_verifier_math.bounds import MAX_ITEMS, OverBound, Unreadable
 from prime_verifier_math.expressions import parse_expression
-from prime_verifier_math.lexer import Token
 from prime_verifier_math.splitting import cut, spelled
+from prime_verifier_math.tokens import Token
 from prime_verifier_math.tree import Node
 
 _MATRICES = frozenset(("pmatrix", "bmatrix", "Bmatrix", "matrix", "smallmatrix", "array"))

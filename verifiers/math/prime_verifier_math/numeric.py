@@ -76,7 +76,7 @@ def differ_on_reals(a: Node, b: Node, steps: Steps) -> bool:
     context = mpmath.mp.clone()
     context.dps = digits = min(MAX_PLACES, BASE_DIGITS + _places(a) + _places(b))
     tolerance = context.mpf(10) ** (12 - digits)
-    for row in _real_rows(len(names), roots=has_even_root(a) or has_even_root(b)):
+    for row in real_rows(len(names), roots=has_even_root(a) or has_even_root(b)):
         steps.spend(200)
         point = {name: context.mpf(value) for name, value in zip(names, row, strict=False)}
         evaluate = Evaluation(context, point, steps, real=True).value
@@ -94,7 +94,7 @@ def differ_on_reals(a: Node, b: Node, steps: Steps) -> bool:
     return False
 
 
-def _real_rows(count: int, *, roots: bool) -> list[tuple[str, ...]]:
+def real_rows(count: int, *, roots: bool) -> list[tuple[str, ...]]:
     """All letters negative; where roots depend on signs also each one alone, and far values."""
     rows = [_negated(POINTS[0])]
     if roots:

@@ -1,14 +1,18 @@
 """The constant factor between two expressions: what makes two equations the same equation.
 
-Exact for rational functions of generators; at fixed points for anything else.
+Exact for rational functions of generators, with roots and absolute values tried at negative values
+too; at fixed points for anything else.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from prime_verifier_math import monomials, tree
 from prime_verifier_math.bounds import OverBound, Steps, Undefined
 from prime_verifier_math.exact import is_open, reduce_node
 from prime_verifier_math.monomials import Polynomial
+from prime_verifier_math.numeric import has_even_root
 from prime_verifier_math.tree import Node
 
 
@@ -28,10 +32,12 @@ def factor_between(a: Node, b: Node, steps: Steps) -> float | None:
     positive = _constant(left.bottom) and _constant(right.bottom)
     found = _ratio(left.top, right.top, steps)
     if found is not None:
-        return found if positive else abs(found)
-    if is_open(left.top) or is_open(right.top):
-        return _at_points(a, b, steps)
-    return None
+        found = found if positive else abs(found)
+    elif is_open(left.top) or is_open(right.top):
+        found = _at_points(a, b, steps)
+    if found is None or not (has_even_root(a) or has_even_root(b)):
+        return found
+    return None if _breaks_on_reals(a, b, steps) else found
 
 
 def _constant(polynomial: Polynomial) -> bool:
@@ -53,6 +59,36 @@ def _ratio(a: Polynomial, b: Polynomial, steps: Steps) -> float | None:
 def _same_variables(one: monomials.Monomial, two: monomials.Monomial) -> bool:
     """Whether two monomials differ in constants alone."""
     return [g for g in one if g[0][0] in "sf"] == [g for g in two if g[0][0] in "sf"]
+
+
+def _breaks_on_reals(a: Node, b: Node, steps: Steps) -> bool:
+    """Whether negative values, where both are real, have another factor: sqrt(y^2) isn't y."""
+    import mpmath
+
+    from prime_verifier_math.numeric import FAR, Evaluation, real_rows
+
+    names = sorted(tree.symbols(a))
+    if not names or len(names) > len(FAR):
+        return False
+    context = mpmath.mp.clone()
+    context.dps = 40
+    ratio: Any = None
+    for row in real_rows(len(names), roots=True):
+        steps.spend(200)
+        point = {name: context.mpf(value) for name, value in zip(names, row, strict=False)}
+        evaluate = Evaluation(context, point, steps, real=True).value
+        try:
+            found = evaluate(a) / evaluate(b)
+        except (ZeroDivisionError, ValueError, Undefined, OverflowError):
+            continue
+        except OverBound:
+            if steps.left < 0:
+                raise
+            continue  # too large at this point alone
+        if ratio is not None and abs(found - ratio) > context.mpf("1e-25") * abs(ratio):
+            return True
+        ratio = found
+    return False
 
 
 def _at_points(a: Node, b: Node, steps: Steps) -> float | None:

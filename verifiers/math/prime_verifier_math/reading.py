@@ -26,7 +26,7 @@ from prime_verifier_math.bounds import (
     Undefined,
     Unreadable,
 )
-from prime_verifier_math.lexer import Token, tokens
+from prime_verifier_math.lexer import tokens
 from prime_verifier_math.literals import join_groups
 from prime_verifier_math.marks import WRAPPED, read_based, read_choice
 from prime_verifier_math.splitting import (
@@ -36,6 +36,7 @@ from prime_verifier_math.splitting import (
     spelled,
     whole_bracket,
 )
+from prime_verifier_math.tokens import Token
 from prime_verifier_math.values import read_value, summed
 from prime_verifier_math.vocabulary import FILLERS, RESTATED, is_text
 from prime_verifier_math.writing import tidy
@@ -122,10 +123,12 @@ def read_tokens(made: Sequence[Token]) -> Answer:
         raise Unreadable("a question restated, not an answer")
     pieces = cut(made, list_separator)
     if pieces.separators:
-        if any(token.is_cmd("land", "lor") for token in made) and not _conditions(
-            made, pieces.parts
-        ):
-            return Opaque(_squeezed(_written(made)), "a formula of logic")
+        if any(token.is_cmd("land", "lor") for token in made):
+            from prime_verifier_math.logic import read_formula
+
+            formula = read_formula(made)
+            if formula is not None:
+                return formula
         return _read_list(pieces.parts, "or" if "or" in pieces.separators else "list")
     if any(relation(token) for token in made):
         from prime_verifier_math.relations import read_relation
@@ -134,25 +137,6 @@ def read_tokens(made: Sequence[Token]) -> Answer:
         if related is not None:
             return related
     return _read_single(made)
-
-
-def _conditions(made: Sequence[Token], parts: Sequence[Sequence[Token]]) -> bool:
-    """Whether signs of logic join conditions or values of one name, not propositions.
-
-    `x = 2 \\lor x = 3` is a list of values, `x = 2 \\land x = 3` is none.
-    """
-    both = any(token.is_cmd("land") for token in made)
-    if all(any(relation(token) for token in part) for part in parts):
-        names = {spelled(cut(part, relation).parts[0]).strip() for part in parts}
-        equal = all(any(token.is_op("=") for token in part) for part in parts)
-        return not (both and equal and len(names) == 1)
-    letters = any(token.kind in ("let", "word", "text") for part in parts for token in part)
-    return not both and not (letters and not any(relation(token) for token in parts[0]))
-
-
-def _written(made: Sequence[Token]) -> str:
-    """The tokens with their commands under one name each: \\wedge and \\land are one writing."""
-    return "".join(f"\\{token.text} " if token.kind == "cmd" else token.text for token in made)
 
 
 def _read_single(made: Sequence[Token]) -> Answer:
@@ -167,10 +151,17 @@ def _read_single(made: Sequence[Token]) -> Answer:
         bracketed = read_bracket(made)
         if bracketed is not None:
             return bracketed
-    colon = cut(made, lambda token: ":" if token.is_op(":") or token.is_cmd(":") else None)
+    colon = cut(made, _colon)
     if colon.separators:
         return read_colon(colon.parts)
     return read_value(made)
+
+
+def _colon(token: Token) -> str | None:
+    """A colon, or the word between the parts of a ratio: 3 to 5, 3 is to 5."""
+    if token.kind in ("text", "word"):
+        return ":" if " ".join(token.text.lower().split()) in ("to", "is to") else None
+    return ":" if token.is_op(":") or token.is_cmd(":") else None
 
 
 def _without_ends(made: Sequence[Token]) -> Sequence[Token]:
@@ -237,10 +228,13 @@ def _only_words(made: Sequence[Token]) -> Answer | None:
     return None
 
 
+_RELATED = re.compile(r"[=<>]|\\(?:le|ge|lt|gt|leq|geq|ne|neq|in|approx)(?![A-Za-z])")
+
+
 def _text_with_number(made: Sequence[Token]) -> Answer | None:
-    """\\text{18 dollars}: one text that begins like a number is read as mathematics."""
+    """\\text{18 dollars}, \\text{x = 5}: a text that is mathematics is read as such."""
     text = made[0].text.strip() if len(made) == 1 and made[0].kind == "text" else ""
-    if not text or not (text[0].isdigit() or text[0] in "-+$."):
+    if not text or not (text[0].isdigit() or text[0] in "-+$." or _RELATED.search(text)):
         return None
     try:
         return read_tokens(tokens(join_groups(tidy(text), commas=True)))

@@ -11,8 +11,8 @@ from prime_verifier_math import tree
 from prime_verifier_math.answers import Answer, Listing, Ordered, Piece, Region, Value
 from prime_verifier_math.bounds import MAX_ITEMS, OverBound, Steps, Unreadable
 from prime_verifier_math.equality import same_value
-from prime_verifier_math.lexer import Token
 from prime_verifier_math.splitting import Cut, cut, whole_bracket
+from prime_verifier_math.tokens import Token
 from prime_verifier_math.tree import Node, Num
 
 MINUS_INFINITY = tree.negate(tree.INFINITY)

@@ -21,10 +21,11 @@ from prime_verifier_math.answers import (
 from prime_verifier_math.bounds import OverBound, Steps, Unreadable
 from prime_verifier_math.equality import same_value
 from prime_verifier_math.expressions import parse_expression
+from prime_verifier_math.forms import node_form
 from prime_verifier_math.inequalities import read_inequality, read_unequal
-from prime_verifier_math.lexer import Token
 from prime_verifier_math.regions import as_region
-from prime_verifier_math.splitting import cut, relation, spelled
+from prime_verifier_math.splitting import cut, relation, spelled, whole_bracket
+from prime_verifier_math.tokens import Token
 from prime_verifier_math.tree import Call, Node, Num, Pow, Sym
 
 _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -168,21 +169,19 @@ def _equation(
 
 def _label(made: Sequence[Token], node: Node | None) -> tuple[str | None, str | None]:
     """The name on the left of an equals sign, and the variable of f(x); None for no name."""
-    if (any(token.kind in ("text", "word") or token.text in _NAMING for token in made)) and not any(
-        token.kind == "num" and not token.space for token in made
-    ):
-        words = spelled(made)
-        return (words, None) if node is None or not _has_numbers(node) else (None, None)
-    if node is None:
-        return _other_label(made)
     applied = _applied_letter(made)
     if applied is not None:
         return applied
+    if (any(token.kind in ("text", "word") or token.text in _NAMING for token in made)) and not any(
+        token.kind == "num" and not token.space for token in made
+    ):
+        if node is None or not (_has_numbers(node) or _small_product(made)):
+            return spelled(made), None
+        return ("compound", None) if not _has_numbers(node) else (None, None)
+    if node is None:
+        return _other_label(made)
     if isinstance(node, Sym):
         return node.name, None
-    if isinstance(node, Call) and node.name.startswith("fn:"):
-        only = node.args[0]
-        return node.name[3:] + "()", only.name if isinstance(only, Sym) else None
     if isinstance(node, Call) and node.name == "abs" and not _has_numbers(node):
         return "abs", None
     if len(tree.symbols(node)) >= 2 and not _has_numbers(node):
@@ -190,15 +189,35 @@ def _label(made: Sequence[Token], node: Node | None) -> tuple[str | None, str | 
     return None, None
 
 
-def _applied_letter(made: Sequence[Token]) -> tuple[str, str] | None:
-    """P(x) as a whole side: a function, since a product would be written Px."""
-    if len(made) != 4 or not (made[1].is_op("(") and made[3].is_op(")")):
+def _small_product(made: Sequence[Token]) -> bool:
+    """Small letters side by side, as ab: a product; AB is a name, of a segment say."""
+    return all(token.kind in ("word", "let") and token.text.islower() for token in made)
+
+
+def _applied_letter(made: Sequence[Token]) -> tuple[str, str | None] | None:
+    """A letter applied to what stands in parentheses, as a whole side: its name and variable.
+
+    f(x) and P(x) are functions, since a product would be written Px; f(2), a(3), P(A) and P(X > 2)
+    are values of one, each its own name.
+    """
+    primes = next((i for i, token in enumerate(made[1:]) if not token.is_op("'")), 0)
+    made = [*made[:1], *made[1 + primes :]]
+    if len(made) < 4 or made[0].kind != "let" or not made[1].is_op("(") or made[1].space:
         return None
-    name, argument = made[0], made[2]
-    if name.kind != "let" or argument.kind != "let" or name.text == argument.text:
+    name, inner = made[0].text + "'" * primes, made[2:-1]
+    if not whole_bracket(made[1:]) or name in ("i", "e"):
         return None
-    # P(A) is a value: a probability, an area
-    return (name.text + "()", argument.text) if argument.text.islower() else None
+    if len(inner) == 1 and inner[0].kind == "let" and inner[0].text.islower():
+        return (name + "()", inner[0].text) if inner[0].text != name else None
+    argument = _try(inner)
+    if argument is not None and not tree.symbols(argument):
+        return f"{name}({node_form(argument)})", None
+    if name[0].isupper() and any(token.kind == "let" and token.text.isupper() for token in inner):
+        return spelled(made).replace(" ", ""), None
+    node = _try(made)
+    if isinstance(node, Call) and node.name.startswith("fn:"):
+        return f"{name}({', '.join(node_form(one) for one in node.args)})", None
+    return None
 
 
 def _other_label(made: Sequence[Token]) -> tuple[str | None, str | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from prime_verifier_math.lexer import Token
+from prime_verifier_math.tokens import Token
 
 _OPENING = ("langle", "lfloor", "lceil", "begin")
 _CLOSING = ("rangle", "rfloor", "rceil", "end")

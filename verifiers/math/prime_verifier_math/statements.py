@@ -7,6 +7,7 @@ follows is cut at the end of its sentence.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 MAX_STATEMENT = 1_200  # characters looked at behind a statement's words
@@ -45,15 +46,17 @@ _SENTENCE_END = re.compile(
 _TAIL = re.compile(
     r"[,;(]?\s*(?:\b(?:see|since|because|as|which|where|so|if|given|for|when|by|hence|thus|"
     r"therefore|that|but|due|after|assuming|i hope|meaning|i\.e|from|using|with|not|rather|"
-    r"instead)\b|—).*",
+    r"instead|though|although|however|yet|while|unless|depending|wait|hmm+|actually|"
+    r"no(?=\s*[,.;:!]|\s+wait))\b|—|--|–\s|\(\s*or\b|(?<=\w)\s\([^()]*[A-Za-z]{3}[^()]*\)\s*\Z).*",
     re.IGNORECASE | re.DOTALL,
 )
-_COULD_BE = re.compile(
-    r"[,;]?\s*+\bbut\s++it\s++(?:could|might|may)\s++(?:also\s++|just as well\s++)?be\s++"
-    r"(?=[-+$\\(*]*\d)",
+# what the answer is said to be, and isn't: a denial, or a remark about it
+_NEGATED = re.compile(
+    r"^\s*(?:(?:not|n't|never|consistent|reasonable|verified|confirmed|unique|independent|based|"
+    r"obtained|derived|expressed|valid|correct|in (?:the|terms)|found (?:by|using|from))\b|"
+    r"unknown|unclear|un?certain)",
     re.IGNORECASE,
 )
-_NEGATED = re.compile(r"^\s*(?:not\b|n't\b|never\b|unknown|unclear|un?certain)", re.IGNORECASE)
 _FILLED = re.compile(
     r"^(?:\s|:|\*\*|(?:therefore|thus|hence|clearly|simply|indeed|exactly|approximately|about|"
     r"equal to|given by|found to be|definitely|probably|obviously|just|option|choice|"
@@ -91,6 +94,16 @@ def last_statement(text: str, *, marker: bool) -> Statement | None:
         start, end = loose[0].start() + offset, loose[0].end() + offset
         return Statement(loose[0]["value"].strip("* "), "emphasised conclusion", start, end)
     return None
+
+
+def earlier_statement(text: str, last: Statement, *, marker: bool) -> Statement | None:
+    """The statement of the same sort before the last one; None for none."""
+    before = text[: last.start]
+    if last.rule == "answer tag":
+        return _tagged(before)
+    if last.rule == "answer statement":
+        return spoken_statement(before)
+    return _marked(before) if marker and last.rule == "#### marker" else None
 
 
 def _marked(text: str) -> Statement | None:
@@ -131,6 +144,11 @@ def _tagged(text: str) -> Statement | None:
 
 def spoken_statement(text: str) -> Statement | None:
     """The last statement in words; a negated or asked one states nothing."""
+    return next(iter(spoken_statements(text)), None)
+
+
+def spoken_statements(text: str) -> Iterator[Statement]:
+    """The statements in words, the last one first."""
     matches = [*_WORDS.finditer(text), *_HEADING.finditer(text)]
     matches.sort(key=lambda match: (match.end(), -match.start()))
     for match in reversed(matches[-MAX_TRIED:]):
@@ -139,19 +157,23 @@ def spoken_statement(text: str) -> Statement | None:
             continue
         value, used = stated_value(behind)
         if value:
-            return Statement(value, "answer statement", match.start(), match.end() + used)
-    return None
+            yield Statement(value, "answer statement", match.start(), match.end() + used)
+
+
+_ANOTHER = re.compile(r"\b(?:another|alternat\w+|second|other)(?:\s+\w+)?\s*+\Z")
 
 
 def _asked(text: str, start: int) -> bool:
-    """Whether the words are a question or a template: what the answer is; an answer of ..."""
-    before = text[max(0, start - 24) : start].lower()
+    """Whether the words state nothing: what the answer is, another answer is, an answer of ..."""
+    before = text[max(0, start - 40) : start].lower()
+    if _ANOTHER.search(before):
+        return True
     return before.rstrip().endswith(("what the", "whether the", "if the", "what is the", "wrong",
                                      "incorrect", "your", "not the"))  # fmt: skip
 
 
 def stated_value(behind: str) -> tuple[str, int]:
-    """The value that follows the words of a statement, and how many characters it took."""
+    """The value that follows the words of a statement, and where it ends."""
     filled = _FILLED.match(behind)
     skipped = filled.end() if filled else 0
     rest = behind[skipped:]
@@ -167,8 +189,8 @@ def stated_value(behind: str) -> tuple[str, int]:
         offset += display.end()
     end = _SENTENCE_END.search(stripped)
     sentence = stripped[: end.start()] if end else stripped
-    used = offset + (end.end() if end else len(stripped))
-    return _trimmed(sentence), used
+    value, kept = _trimmed(sentence)
+    return value, offset + kept
 
 
 def _math_value(text: str, first: re.Match[str], offset: int) -> tuple[str, int]:
@@ -203,14 +225,14 @@ def _math_value(text: str, first: re.Match[str], offset: int) -> tuple[str, int]
     return value, offset + end
 
 
-def _trimmed(sentence: str) -> str:
-    """Without emphasis, closing phrases and what a comma adds."""
+def _trimmed(sentence: str) -> tuple[str, int]:
+    """Without emphasis, closing phrases and what a comma adds; and where the value ends."""
+    lead = len(sentence) - len(sentence.lstrip())
     value = sentence.strip()
     bold = re.match(r"\*\*([^*]+)\*\*", value)
     if bold and not re.match(r"\s*(?:,\s*)?\b(?:or|and)\b", value[bold.end() :]):
-        return bold[1].strip()
-    value = _COULD_BE.sub(" or ", value)
+        return bold[1].strip(), lead + bold.end()
     tail = _TAIL.search(value)
     if tail is not None and tail.start() > 0:
         value = value[: tail.start()]
-    return value.strip().strip("*").strip().rstrip(",;")
+    return value.strip().strip("*").strip().rstrip(",;"), lead + len(value)

@@ -12,8 +12,8 @@ from prime_verifier_math import tree
 from prime_verifier_math.answers import Answer, Listing, Value
 from prime_verifier_math.bounds import Unreadable
 from prime_verifier_math.expressions import parse_expression
-from prime_verifier_math.lexer import Token
 from prime_verifier_math.splitting import depth_change, spelled
+from prime_verifier_math.tokens import Token
 from prime_verifier_math.tree import Node, Num
 from prime_verifier_math.units import (
     _LETTERS,

@@ -6,7 +6,7 @@ Made by the factory in `__init__`; a verdict depends on the gold and the complet
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from prime_verifier_math.comparison import same_answer
 from prime_verifier_math.extraction import Extraction, extract
 from prime_verifier_math.forms import form, type_name
 from prime_verifier_math.golds import GoldReport, check_gold, gold_text, read_gold
-from prime_verifier_math.hedges import live
+from prime_verifier_math.hedges import contradicts, live
 from prime_verifier_math.params import MathParams
 from prime_verifier_math.reading import read_answer
 
@@ -111,11 +111,7 @@ class MathVerifier:
         same, rule = self._same(gold, wanted, found.text, answer)
         if same and found.rival:
             rival = read_answer(found.rival)
-            if (
-                not isinstance(rival, Opaque)
-                and not self._same(gold, wanted, "", rival)[0]
-                and type_name(rival) not in ("text", "list")
-            ):
+            if contradicts(answer, rival) and not self._same(gold, wanted, "", rival)[0]:
                 return answer, False, "another answer is stated behind the box"
         if same and any(
             live(one, answer, found.text, lambda other: self._same(gold, wanted, "", other)[0])
@@ -126,14 +122,18 @@ class MathVerifier:
             whole = read_answer(", ".join(found.parts), commas=False)
             if isinstance(whole, Listing) and self._same(gold, wanted, "", whole)[0]:
                 return whole, True, "boxes that together are the list"
-        if not same and len(found.parts) > 1 and not isinstance(wanted, Listing):
+        if not same and not isinstance(wanted, Listing):
+            stated: Sequence[Answer] = ()
+            if len(found.parts) > 1:
+                stated = [read_answer(part) for part in found.parts]
+            elif isinstance(answer, Listing) and answer.kind == "or":
+                stated = answer.items
             # one value written twice is no hedge; 5 and 0.05 differ, though each may be 5%
-            stated = [read_answer(part) for part in found.parts]
-            if all(
+            if len(stated) > 1 and all(
                 self._same(gold, wanted, "", one)[0] and same_answer(stated[0], one, Steps())[0]
                 for one in stated
             ):
-                return stated[-1], True, "boxes of one value"
+                return stated[-1], True, "one value in several writings"
         return answer, same, rule
 
     def _same(self, gold: str, wanted: Answer, text: str, answer: Answer) -> tuple[bool, str]:
@@ -162,14 +162,10 @@ class MathVerifier:
 def _integers(gold: str, found: Extraction) -> Explanation:
     """Both are plain integers: no parser is needed."""
     wanted, answer = int(gold), int(found.text)
-    same = wanted == answer and not found.rival
-    if wanted == answer and found.rival:
-        rival = read_answer(found.rival)
-        same = (
-            isinstance(rival, Opaque)
-            or type_name(rival) in ("text", "list")
-            or (same_answer(read_gold(gold), rival, Steps())[0])
-        )
+    same = wanted == answer
+    if same and found.rival:
+        rival, value = read_answer(found.rival), read_gold(gold)
+        same = not contradicts(value, rival) or same_answer(value, rival, Steps())[0]
     return Explanation(
         1.0 if same else 0.0, "scored", found.text.strip(), found.rule, "integer", str(wanted),
         str(answer), "integers",

@@ -6,7 +6,8 @@ Read by the lexer and the parsers; a word that stands in no table is a variable,
 from __future__ import annotations
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """A set of words."""
     return frozenset(text.split())
 
 
@@ -27,7 +28,7 @@ RENAMED = {
     "euros": "euro", "union": "cup", "bigcup": "cup", "limits": "", "/": "",
 }  # fmt: skip
 
-FUNCTIONS = _words(
+FUNCTIONS = words(
     "sin cos tan cot sec csc sinh cosh tanh coth arcsin arccos arctan arccot arcsec arccsc "
     "arsinh arcosh artanh ln log exp lg"
 )
@@ -43,14 +44,14 @@ WORD_COMMANDS = {
     "emptyset": "emptyset", "sgn": "sgn",
 }  # fmt: skip
 
-GREEK = _words(
+GREEK = words(
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau "
     "upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell hbar "
     "Re Im partial nabla"
 )
 
 # commands whose argument is text
-TEXT_COMMANDS = _words(
+TEXT_COMMANDS = words(
     "text textbf textit textrm textsf texttt textnormal textup textsc textmd emph mbox hbox "
     "mathrm mathsf mathtt mathit mathbf boldsymbol bm mathcal operatorname underline mathop "
     "fbox boxed textsl mathrel mathord small"
@@ -59,13 +60,13 @@ TEXT_COMMANDS = _words(
 JOINERS = frozenset(("and", "or", "&"))
 
 # a question restated, not an answer (DESIGN: an unevaluated integral, sum, gcd or limit)
-RESTATED = _words(
+RESTATED = words(
     "int iint iiint oint sum prod lim limsup liminf gcd lcm max min sup inf det bmod pmod mod "
     "arg argmax argmin deriv"
 )
 
 # words that announce an answer and carry nothing
-FILLERS = _words(
+FILLERS = words(
     "the a an final answer answers is are was be equals equal to it thus so hence therefore "
     "approximately about approx roughly around exactly simply just value values result total "
     "solution solutions of our option choice correct clearly then we get have obtain that this "
@@ -73,7 +74,7 @@ FILLERS = _words(
 )
 
 _VARIABLES = frozenset("abcdkmnpqrstuvwxyz")
-_SHORT = _words("no up on is of to if or so we us do he")
+_SHORT = words("no up on is of to if or so we us do he")
 
 
 def is_text(word: str) -> bool:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 
-from prime_verifier_math.answers import Absent, Answer, Boolean, Choice, Listing, Text
+from prime_verifier_math import tree
+from prime_verifier_math.answers import Absent, Answer, Boolean, Choice, Listing, Text, Value
+from prime_verifier_math.numerals import numeral
 
 _TRUE = frozenset(("true", "yes", "correct statement"))
 _FALSE = frozenset(("false", "no"))
@@ -80,6 +82,9 @@ def read_words(text: str) -> Answer:
     choice = choice_of(plain(text))
     if choice is not None:
         return choice
+    number = numeral(words)
+    if number is not None:
+        return Value(tree.integer(number))
     parts = split_words(text)
     if len(parts) > 1:
         kind = "or" if re.search(r"\bor\b", lower) else "list"

@@ -115,6 +115,8 @@ def tidy(text: str) -> str:
         text = _DELIMITERS.sub(" ", text)
     if "*" in text or "`" in text or "__" in text:
         text = _MARKDOWN.sub("", text) if "__import__" not in text else text
+    if "and/or" in text:
+        text = text.replace("and/or", "or")
     if "..." in text:
         text = _DOTS.sub(r"\\ldots ", text)
     if "=" in text:

@@ -37,6 +37,9 @@ def value(gold: str, answer: str) -> float | None:
         (r"x=2\lor x=3", r"x=2\land x=3"),
         (r"2\land 3", r"2\lor 3"),
         (r"x>2\land x<5", r"x>2\lor x<5"),
+        (r"F=p\lor q", "F=p,q"),
+        (r"F=p\lor q", r"F=p\land q"),
+        (r"F=p\lor q", r"F=q"),
     ],
 )
 def test_other_signs_of_logic_differ(one: str, other: str) -> None:
@@ -55,6 +58,9 @@ def test_other_signs_of_logic_differ(one: str, other: str) -> None:
         (r"x>2\land x<5", "(2,5)"),
         (r"x\le-2\lor x\ge2", r"(-\infty,-2]\cup[2,\infty)"),
         (r"2\lor 3", "2, 3"),
+        (r"F=p\lor q", r"F = p \vee q"),
+        (r"F=p\lor q", r"p\lor q"),
+        (r"x=2\lor 3", "x=2, x=3"),
         (r"p\land q\to r", r"p\wedge q\Rightarrow r"),
     ],
 )

@@ -34,6 +34,7 @@ from prime_core.api.inference import (
     GenerationRequest,
     PolicyFiles,
     Prefill,
+    PrefillDraws,
     PrefillRequest,
     Usage,
 )
@@ -166,6 +167,7 @@ __all__ = [
     "PluginError",
     "PolicyFiles",
     "Prefill",
+    "PrefillDraws",
     "PrefillRequest",
     "PrimeError",
     "Program",

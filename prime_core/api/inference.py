@@ -122,6 +122,21 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
+class PrefillDraws:
+    """How the recomputed distributions fit the tokens that were drawn; N is T - start.
+
+    Attributes:
+        means, variances: [N] float64, of the log-probability of a token drawn at each position.
+        race_gaps: [N] float64, nats by which the token lost its seeded Gumbel race; 0 where it won,
+            and at positions below 0.
+    """
+
+    means: NDArray[np.float64]
+    variances: NDArray[np.float64]
+    race_gaps: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
 class Prefill:
     """One forward pass over a whole sequence of T tokens.
 
@@ -130,11 +145,13 @@ class Prefill:
         hidden_states: [T - start, D] float32, the rows that choose those tokens.
         top: for each of these positions the `PrefillRequest.top` most probable tokens and their
             log-probabilities, best first; empty where none were asked for.
+        draws: None where `PrefillRequest.seed` was None.
     """
 
     logprobs: NDArray[np.float32]
     hidden_states: NDArray[np.float32]
     top: tuple[tuple[tuple[int, float], ...], ...] = ()
+    draws: PrefillDraws | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +160,17 @@ class PrefillRequest:
 
     Attributes:
         top: alternatives wanted at each position.
+        seed: the rollout's sampling seed, where `Prefill.draws` is wanted.
+        positions: [T - start] index of each token among the rollout's model tokens, as
+            `GenerationRequest.position` counts; below 0 where the environment spoke.
     """
 
     token_ids: Sequence[int]
     start: int
     temperature: float
     top: int = 0
+    seed: int | None = None
+    positions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

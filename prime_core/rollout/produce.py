@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from prime_core.assignment import AssignmentKey, EnvironmentShare, assign, beacon
+from prime_core.engines.planning import PlannedGroup, Planner
 from prime_core.engines.turns import Player, Rollout
-from prime_core.rollout.plan import PlannedGroup, Planner
 from prime_core.rollout.scoring import RowSource, finish_group
 from prime_core.store.schema import RolloutRow
 
@@ -147,5 +147,10 @@ class Producer:
     async def _finish(
         self, group: PlannedGroup, rollouts: Sequence[Rollout], source: RowSource
     ) -> list[RolloutRow]:
+        proofs = [b""] * len(rollouts)
+        if self.player.commit:
+            # the polynomials cost time that the event loop has better use for
+            proofs = await asyncio.to_thread(lambda: [rollout.proofs() for rollout in rollouts])
         with self._span.group(source.dispatch.step):
-            return await finish_group(self.pools[group.environment], group, rollouts, source)
+            pool = self.pools[group.environment]
+            return await finish_group(pool, group, rollouts, source, proofs)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prime_core.api import HostError, Reward, Score, ScoredRollout
+from prime_core.engines.planning import PlannedGroup
 from prime_core.engines.turns import Rollout
-from prime_core.rollout.plan import PlannedGroup
 from prime_core.store.schema import RolloutRow
 
 if TYPE_CHECKING:
@@ -33,9 +33,16 @@ class RowSource:
 
 
 async def finish_group(
-    pool: HostPool, group: PlannedGroup, rollouts: Sequence[Rollout], source: RowSource
+    pool: HostPool,
+    group: PlannedGroup,
+    rollouts: Sequence[Rollout],
+    source: RowSource,
+    proofs: Sequence[bytes],
 ) -> list[RolloutRow]:
     """Score and reward a group; its rows in sample order.
+
+    Args:
+        proofs: of each rollout; empty where nothing is committed to.
 
     Raises:
         HostError: no host of the environment can be started any more.
@@ -57,7 +64,7 @@ async def finish_group(
         else:
             rewards = dict(zip(scored, found, strict=True))
     return [
-        _row(source, group, sample, rollout, scores[sample], rewards.get(sample))
+        _row(source, group, sample, rollout, proofs[sample], scores[sample], rewards.get(sample))
         for sample, rollout in enumerate(rollouts)
     ]
 
@@ -83,6 +90,7 @@ def _row(
     group: PlannedGroup,
     sample: int,
     rollout: Rollout,
+    proofs: bytes,
     score: Score,
     reward: Reward | None,
 ) -> RolloutRow:
@@ -109,7 +117,7 @@ def _row(
         score_status=score.status,
         reward=None if reward is None else reward.total,
         reward_parts={} if reward is None else dict(reward.parts),
-        proofs=b"",
+        proofs=proofs,
         policy_digest=bytes.fromhex(dispatch.policy_digest),
         turn_ends=rollout.turn_ends,
     )

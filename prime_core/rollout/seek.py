@@ -90,7 +90,7 @@ class Seeker:
                 and self._serves(dispatch)
             ):
                 return Wait(f"the intake to take in submission {dispatch.n} of step {key[0]}")
-        return next_step(self._view, self._rules, nodes=self._nodes)
+        return next_step(self._view, self._rules, nodes=self._nodes, node=self._node)
 
     def _say(self, wait: Wait, since: float) -> None:
         seconds = time.time() - since

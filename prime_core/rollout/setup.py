@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 from prime_core.api.errors import RunError
 from prime_core.assignment import EnvironmentShare
-from prime_core.rollout.plan import Planner
+from prime_core.engines.planning import Planner
 from prime_core.rollout.produce import Producer
 from prime_core.rollout.seek import Seeker
 from prime_core.rollout.submit import complete_statement, submit
 from prime_core.signing import Signer
 from prime_core.store import layout
 from prime_core.store.counter import StepRules, Work
+from prime_core.store.identities import own_key
 from prime_core.store.metrics import MetricsLog
 from prime_core.store.objects import ObjectStore, open_store
 from prime_core.store.policy import drop_cached, fetch_policy
@@ -86,7 +87,7 @@ class Equipment:
             policy_digest=digest.hex(),
             groups=min(self.config.engine.groups_per_submission, work.groups),
             group_size=self.config.trainer.group_size,
-            node_class=self.config.engine.node_class,
+            node_class=self.config.node_class(self.node),
         )
         self.store.put(layout.dispatch_path(*dispatch.key), dispatch.to_json())
         return dispatch
@@ -124,8 +125,17 @@ def local_nodes(config: RunConfig, node: str) -> frozenset[str]:
     return frozenset({node, *(f"worker-{index}" for index in range(config.engine.workers))})
 
 
-async def equip(config: RunConfig, node: str, stack: AsyncExitStack) -> Equipment:
+async def equip(
+    config: RunConfig,
+    node: str,
+    stack: AsyncExitStack,
+    equipment: type[Equipment] | None = None,
+) -> Equipment:
     """Open everything; `stack` closes it.
+
+    Args:
+        equipment: the class of what is returned; a subclass may fetch, dispatch or submit
+            otherwise, as the dishonest nodes of `prime_core.testing` do.
 
     Raises:
         RunError: the run isn't prepared, or was prepared with another engine.
@@ -150,16 +160,16 @@ async def equip(config: RunConfig, node: str, stack: AsyncExitStack) -> Equipmen
     budget = None
     if config.length_budget is not None:
         budget = hub.make("length_budget", config.length_budget, context)
-    producer = _make_producer(config, engine, pools, lists, budget, trace)
+    producer = _make_producer(config, node, engine, pools, lists, budget, trace)
     rules = StepRules.from_config(config)
     view = StoreView(store, rules)
-    return Equipment(
+    return (equipment or Equipment)(
         config=config,
         node=node,
         store=store,
         view=view,
         meta=SubmissionMeta(lock.run_id, lock.digest, lock.engine_fingerprint),
-        signer=_own_key(run_dir / layout.KEYS / f"{node}.key"),
+        signer=own_key(run_dir, node),
         trainer_address=Signer.load(run_dir / layout.KEYS / TRAINER_KEY).address,
         engine=engine,
         pools=pools,
@@ -172,6 +182,7 @@ async def equip(config: RunConfig, node: str, stack: AsyncExitStack) -> Equipmen
 
 def _make_producer(
     config: RunConfig,
+    node: str,
     engine: InferenceEngine,
     pools: Mapping[str, HostPool],
     lists: Mapping[str, TaskList],
@@ -183,7 +194,8 @@ def _make_producer(
     from prime_core.engines.turns import Player
 
     settings = config.engine
-    limit = settings.token_limit(settings.node_class)
+    node_class = config.node_class(node)
+    limit = settings.token_limit(node_class)
     model_dir = config.run.dir / layout.MODEL
     chat = ChatFormat(load_tokenizer(model_dir, config.model.chat_template))
     planner = Planner(
@@ -191,7 +203,7 @@ def _make_producer(
         task_lists=lists,
         chat=chat,
         budget=budget,
-        node_class=settings.node_class,
+        node_class=node_class,
         max_prompt_tokens=settings.max_prompt_tokens,
     )
     player = Player(
@@ -202,6 +214,7 @@ def _make_producer(
         max_tokens=limit,
         max_total_tokens=settings.max_prompt_tokens + limit,
         max_turns=settings.max_turns,
+        commit=config.run.trust != "none",
     )
     shares = [
         EnvironmentShare(each.label, each.weight, len(lists[each.label].indices))
@@ -252,7 +265,3 @@ async def _open_pools(
 def _read_tasks(store: ObjectStore, label: str) -> TaskList:
     path = layout.tasks_path(label)
     return TaskList.from_json(store.get(path), where=path)
-
-
-def _own_key(path: Path) -> Signer:
-    return Signer.load(path) if path.exists() else Signer.create(path)

@@ -31,8 +31,17 @@ WATCH_S = 0.25  # how often work in flight asks whether anybody still needs it
 POLICIES_KEPT = 2
 
 
-def run(config: RunConfig, node: str) -> None:
+def run(
+    config: RunConfig,
+    node: str,
+    *,
+    worker: type[Worker] | None = None,
+    equipment: type[Equipment] | None = None,
+) -> None:
     """Work until the run needs no more work, or until SIGTERM; blocks.
+
+    Args:
+        worker, equipment: subclasses that work otherwise than an honest node.
 
     Raises:
         PrimeError: the run isn't prepared, or the engine or an environment can't work.
@@ -40,13 +49,15 @@ def run(config: RunConfig, node: str) -> None:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    asyncio.run(_run(config, node))
+    asyncio.run(_run(config, node, worker or Worker, equipment))
 
 
-async def _run(config: RunConfig, node: str) -> None:
+async def _run(
+    config: RunConfig, node: str, worker: type[Worker], equipment: type[Equipment] | None
+) -> None:
     async with AsyncExitStack() as stack:
-        equipment = await equip(config, node, stack)
-        working = asyncio.create_task(Worker(equipment).work())
+        opened = await equip(config, node, stack, equipment)
+        working = asyncio.create_task(worker(opened).work())
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, working.cancel)

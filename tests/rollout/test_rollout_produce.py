@@ -13,11 +13,11 @@ from prime_core.api import Completion, Instruction, Message, RunError, Task
 from prime_core.assignment import AssignmentKey, EnvironmentShare, assign, group_rng
 from prime_core.engines.chat import ChatFormat
 from prime_core.engines.model_files import load_tokenizer, local_policy
+from prime_core.engines.planning import PlannedGroup, Planner
 from prime_core.engines.tiny_model import build_tiny_model
 from prime_core.engines.transformers.engine import TransformersEngine
 from prime_core.engines.transformers.plugin import TransformersParams
 from prime_core.engines.turns import Player, WorkCancelled
-from prime_core.rollout.plan import PlannedGroup, Planner
 from prime_core.rollout.produce import Produced, Producer
 from prime_core.rollout.scoring import RowSource, finish_group
 from prime_core.store.records import Dispatch
@@ -118,7 +118,9 @@ def finish(pool: ToyPool, texts: list[str], failures: dict[int, str] | None = No
         rollout.logprobs, rollout.turn_ends, rollout.finish_reason = [-0.5], [1], "stop"
         rollout.failure = (failures or {}).get(index, "")
         rollout.messages = [Message("assistant", text)]
-    rows = asyncio.run(finish_group(pool, group, rollouts, RowSource(DISPATCH, 30, 1.0)))  # type: ignore[arg-type]
+    rows = asyncio.run(
+        finish_group(pool, group, rollouts, RowSource(DISPATCH, 30, 1.0), [b""] * len(rollouts))
+    )  # type: ignore[arg-type]
     check_rows(rows)
     return rows
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from prime_core.api import Prefill, PrefillRequest
+from prime_core.api import Prefill, PrefillDraws, PrefillRequest
 from prime_core.engines.transformers.decoding import left_pad, position_ids
+from prime_core.engines.transformers.race import draws
 
 if TYPE_CHECKING:
     from prime_core.engines.transformers.forward import Forward
@@ -68,9 +69,18 @@ def _prefill_batch(forward: Forward, batch: list[PrefillRequest]) -> list[Prefil
                 logprobs=logprobs_NV.gather(1, chosen_N1)[:, 0].numpy(),
                 hidden_states=hidden_BKD[row, first:-1].float().numpy(),
                 top=_top(logprobs_NV, request.top),
+                draws=_draws(logprobs_NV, chosen_N1[:, 0], request),
             )
         )
     return results
+
+
+def _draws(
+    logprobs_NV: torch.Tensor, chosen_N: torch.Tensor, request: PrefillRequest
+) -> PrefillDraws | None:
+    if request.seed is None:
+        return None
+    return draws(logprobs_NV, chosen_N, request.seed, request.positions)
 
 
 def _top(logprobs_NV: torch.Tensor, count: int) -> tuple[tuple[tuple[int, float], ...], ...]:

@@ -1,19 +1,22 @@
 """The Gumbel race: which token wins a step, given log-probabilities and a rollout's seed.
 
-Called once a token by `decoding`. A token's noise depends on (seed, position, token) alone, so that
-a rollout can be regenerated in any batch.
+Called once a token by `decoding`, once a sequence by `prefilling`. A token's noise depends on
+(seed, position, token) alone, so that a rollout can be regenerated in any batch.
 
 Legend: B rows, V vocabulary.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from prime_core.assignment import gumbel, gumbel_argmax
+from prime_core.api import PrefillDraws
+from prime_core.assignment import gumbel, gumbel_argmax, gumbel_at
+from prime_core.toploc import race_gaps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,3 +60,30 @@ def race_margins(
     scores_BV = logprobs_BV.numpy().astype(np.float64) + gumbel(seeds_B, positions_B, tokens_V)
     best_B2 = np.partition(scores_BV, -2, axis=1)[:, -2:]
     return np.asarray(best_B2[:, 1] - best_B2[:, 0])
+
+
+def draws(
+    logprobs_NV: torch.Tensor, chosen_N: torch.Tensor, seed: int, positions: Sequence[int]
+) -> PrefillDraws:
+    """How the N tokens of one rollout fit the distributions they were drawn from.
+
+    Args:
+        logprobs_NV: log-softmax of the logits divided by the temperature, float32.
+        chosen_N: the tokens.
+        seed: the rollout's sampling seed.
+        positions: index of each among its model tokens; below 0 where the environment spoke.
+    """
+    chances_NV = logprobs_NV.double().exp()
+    finite_NV = logprobs_NV.double().clamp(min=-1e4)  # 0 * -inf has no value
+    means_N = (chances_NV * finite_NV).sum(dim=-1)
+    variances_N = (chances_NV * (finite_NV - means_N[:, None]) ** 2).sum(dim=-1)
+    gaps_N = np.zeros(len(positions), dtype=np.float64)
+    places_N = np.array(positions, dtype=np.int64)
+    own = np.flatnonzero(places_N >= 0)
+
+    def noise(rows: NDArray[np.int64], tokens: NDArray[np.int64]) -> NDArray[np.float32]:
+        return gumbel_at(np.full(rows.size, seed, dtype=np.int64), places_N[own[rows]], tokens)
+
+    rows_KV = logprobs_NV[torch.from_numpy(own)].numpy()
+    gaps_N[own] = race_gaps(rows_KV, chosen_N.numpy()[own], noise)
+    return PrefillDraws(means_N.numpy(), variances_N.numpy(), gaps_N)

@@ -1,7 +1,7 @@
 """From an assignment to prompts: tasks, length budgets, rendered messages, tokens.
 
-Called by `produce` once a submission. A group whose prompt can't be made is planned as failed: its
-rollouts end as errors, and the other groups go on.
+Called by workers once a submission, and by validators for the same submission. A group whose prompt
+can't be made is planned as failed: its rollouts end as errors, and the other groups go on.
 """
 
 from __future__ import annotations
@@ -9,18 +9,42 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from prime_core.api import HostError, Instruction, LengthBudget, Message, RunError, Task
 from prime_core.assignment import AssignmentKey, GroupAssignment, group_rng
 from prime_core.engines.chat import ChatFormat
 from prime_core.engines.turns import Rollout
 
-if TYPE_CHECKING:
-    from prime_core.hosting.pool import HostPool
-    from prime_core.store.records import TaskList
-
 logger = logging.getLogger(__name__)
+
+
+class Rendering(Protocol):
+    """What is asked of an environment; a `HostPool` is one."""
+
+    async def tasks(self, indices: Sequence[int]) -> list[Task]:
+        """The tasks at these indices."""
+        ...
+
+    async def render(
+        self, requests: Sequence[tuple[int, Instruction | None]]
+    ) -> list[tuple[Message, ...]]:
+        """The prompts of (task index, length-budget instruction)."""
+        ...
+
+
+class Listed(Protocol):
+    """The filtered tasks of an environment; a `TaskList` of the store is one."""
+
+    @property
+    def indices(self) -> Sequence[int]:
+        """Positions in the environment's whole list."""
+        ...
+
+    @property
+    def task_ids(self) -> Sequence[str]:
+        """Their ids."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +95,8 @@ class Planner:
         max_prompt_tokens: a longer prompt fails its group.
     """
 
-    pools: Mapping[str, HostPool]
-    task_lists: Mapping[str, TaskList]
+    pools: Mapping[str, Rendering]
+    task_lists: Mapping[str, Listed]
     chat: ChatFormat
     budget: LengthBudget | None
     node_class: str
@@ -153,7 +177,7 @@ def _check_task(group: PlannedGroup, task: Task) -> None:
 
 
 async def _render_each(
-    pool: HostPool, wishes: Sequence[tuple[int, Instruction | None]]
+    pool: Rendering, wishes: Sequence[tuple[int, Instruction | None]]
 ) -> list[tuple[Message, ...] | HostError]:
     """Render all at once; where that fails, one by one, so that one task can't fail the others."""
     try:

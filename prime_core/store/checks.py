@@ -7,7 +7,7 @@ check's short, stable name, which becomes the outcome `rejected(check)`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -44,6 +44,7 @@ class Limits:
         max_turns: turns of the model in one rollout.
         vocabulary: token ids are below it; the trainer looks each up in a table of this size.
         node_class: the class that a dispatch must name; a node doesn't choose its own.
+        node_classes: by node name, where it differs.
         score_ranges: lowest and highest score by environment label.
     """
 
@@ -58,6 +59,11 @@ class Limits:
     score_ranges: Mapping[str, tuple[float, float]]
     vocabulary: int
     node_class: str
+    node_classes: Mapping[str, str] = field(default_factory=dict)
+
+    def class_of(self, node: str) -> str:
+        """The class of a node."""
+        return self.node_classes.get(node, self.node_class)
 
     def token_limit(self, node_class: str) -> int:
         """The token limit of one completion on a node of this class."""

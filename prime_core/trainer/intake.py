@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from prime_core.api.errors import FormatError, RunError
 from prime_core.store import layout
+from prime_core.store.assigner import Assigner
 from prime_core.store.counter import StepRules
 from prime_core.store.objects import ObjectStore
 from prime_core.store.outcomes import OutcomeLog
@@ -28,15 +29,11 @@ from prime_core.store.view import (
     read_receipt,
     step_numbers,
 )
-from prime_core.trainer.intake_judge import (
-    Assigner,
-    Judge,
-    Judgement,
-    has_equal_rewards,
-    has_equal_scores,
-)
+from prime_core.trainer.intake_judge import Judge, Judgement
 from prime_core.trainer.intake_outcomes import Settler
+from prime_core.trainer.intake_report import report
 from prime_core.trainer.intake_state import IntakeState
+from prime_core.trainer.intake_verdicts import Ruling, VerdictGate
 
 if TYPE_CHECKING:
     from prime_core.config.sections import RunConfig
@@ -61,6 +58,7 @@ class IntakeTools:
         log: records metrics of a step.
         notify: calls a notification hook of the observers.
         trace: spans of this process, or None.
+        gate: the verdicts that receipts follow; None where nothing is validated.
     """
 
     store: ObjectStore
@@ -71,6 +69,7 @@ class IntakeTools:
     log: Log
     notify: Notify
     trace: Trace | None = None
+    gate: VerdictGate | None = None
 
 
 class Intake:
@@ -81,6 +80,7 @@ class Intake:
         self.state = IntakeState(tools.run_id, tools.rules)
         self._receipts: set[Key] = set()
         self._watched: set[int] = set()  # closed steps outside the window with open dispatches
+        self._waiting: dict[Key, Dispatch] = {}  # for a verdict, or for their predecessors
         self._finished = False
         self._unsettled = True  # a killed intake may have decided more than it wrote
         self._settler = Settler(self._store, OutcomeLog(self._store), tools.assigner)
@@ -180,65 +180,53 @@ class Intake:
     def _receive_step(self, step: int) -> bool:
         found = members(self._store, layout.submissions_dir(step), step)
         new = sorted(key for key in found if key not in self._receipts)
-        for key in new:
-            if self._tools.trace is None:
-                self._receive(key)
-                continue
-            with self._tools.trace.span("intake", step=key[0], node=key[1], n=key[2]):
-                self._receive(key)
-        return bool(new)
+        if new and self._tools.gate is not None:
+            self._tools.gate.refresh(step)
+        return sum(self._receive_one(key) for key in new) > 0
 
-    def _receive(self, key: Key) -> None:
+    def _receive_one(self, key: Key) -> bool:
+        """Write a submission's receipt; False where it waits for its verdict or predecessor."""
+        dispatch = self._waiting[key] if key in self._waiting else self._dispatch(key)
+        late = dispatch is not None and self.state.is_late(key[0], dispatch.policy_version)
+        gate = self._tools.gate
+        if dispatch and gate and not late and not gate.is_ready(key, self._receipts):
+            self._waiting[key] = dispatch
+            return False
+        self._waiting.pop(key, None)
+        if self._tools.trace is None:
+            self._receive(key, dispatch, late)
+        else:
+            with self._tools.trace.span("intake", step=key[0], node=key[1], n=key[2]):
+                self._receive(key, dispatch, late)
+        return True
+
+    def _receive(self, key: Key, dispatch: Dispatch | None, late: bool) -> None:
         """Write the receipt of one submission: refused, late, or accepted group by group."""
-        dispatch, path = self._dispatch(key), layout.submission_path(*key)
         sha256, judgement = UNREAD, Judgement("")
         try:
-            data = self._store.get(path, FILE_LIMIT)
+            data = self._store.get(layout.submission_path(*key), FILE_LIMIT)
         except FormatError as error:
             judgement = Judgement(f"schema: {error.what}")
         else:
             sha256 = hashlib.sha256(data).hexdigest()
-        late = dispatch is not None and self.state.is_late(key[0], dispatch.policy_version)
         if dispatch is None:
             judgement = Judgement("dispatch: nobody announced this submission")
         elif not late and not judgement.reason:
-            newest = newest_sealed(self._store, self.state.newest_version)
-            judgement = self._tools.judge.judge(data, dispatch, newest)
+            judgement = self._judge(key, data, sha256, dispatch)
         decision: Decision = "late" if late else "rejected" if judgement.reason else "accepted"
         reason = "every step that it may serve is closed" if late else judgement.reason
         groups = judgement.groups if decision == "accepted" else ()
         receipt = Receipt(self._tools.run_id, *key, sha256, decision, reason, groups)
         self._store.put(layout.receipt_path(*key), receipt.to_json())
         self._take_in(receipt, dispatch, judgement)
-        self._report(receipt, judgement)
+        report(self._tools, receipt, judgement, self.state.available())
 
-    def _report(self, receipt: Receipt, judgement: Judgement) -> None:
-        if receipt.decision != "accepted":
-            logger.warning(
-                "step %d: submission %d of %s is %s: %s",
-                receipt.step,
-                receipt.n,
-                receipt.node,
-                receipt.decision,
-                receipt.reason,
-            )
-            self._tools.log(receipt.step, {f"intake/{receipt.decision}_submissions": 1})
-            return
-        counts = {f"intake/{group.status}_groups": 0 for group in receipt.groups}
-        for group in receipt.groups:
-            counts[f"intake/{group.status}_groups"] += 1
-        self._tools.log(
-            receipt.step,
-            {
-                "intake/groups": len(receipt.groups),
-                **counts,
-                "intake/equal_reward_groups": sum(map(has_equal_rewards, judgement.finished)),
-                "intake/equal_score_groups": sum(map(has_equal_scores, judgement.finished)),
-                "intake/queue": self.state.available(),
-            },
-        )
-        for finished in judgement.finished:
-            self._tools.notify("prime_group_finished", {"group": finished})
+    def _judge(self, key: Key, data: bytes, sha256: str, dispatch: Dispatch) -> Judgement:
+        ruling = self._tools.gate.rule(key, sha256) if self._tools.gate else Ruling()
+        if ruling.reason:
+            return Judgement(ruling.reason)
+        newest = newest_sealed(self._store, self.state.newest_version)
+        return self._tools.judge.judge(data, dispatch, newest, ruling.dropped)
 
     # --- steps -----------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias, cast
 
 from prime_core.api.errors import FormatError, PluginError
@@ -24,10 +25,10 @@ from prime_core.api.types import (
     ScoreStatus,
     Task,
 )
-from prime_core.assignment import AssignmentKey, EnvironmentShare, GroupAssignment, assign, beacon
+from prime_core.store.assigner import Assigner, SampleFacts
 from prime_core.store.checks import Limits, check_submission
 from prime_core.store.counter import StepRules
-from prime_core.store.records import Dispatch, GroupReceipt, GroupStatus, TaskList
+from prime_core.store.records import Dispatch, GroupReceipt, GroupStatus
 from prime_core.store.schema import RolloutRow
 from prime_core.store.submission import FILE_LIMIT, Submission, read_submission
 
@@ -46,20 +47,6 @@ class OnlineFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class SampleFacts:
-    """What an outcome row says of a rollout beside its fate. `task_id` "" where unknown."""
-
-    group_id: str
-    sample: int
-    environment: str
-    task_id: str
-    status: str
-    score: float | None
-    reward: float | None
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
 class Judgement:
     """The word on one submission.
 
@@ -74,37 +61,6 @@ class Judgement:
     groups: tuple[GroupReceipt, ...] = ()
     facts: tuple[SampleFacts, ...] = ()
     finished: tuple[RewardedGroup, ...] = ()
-
-
-class Assigner:
-    """The assignment of any dispatch of a run.
-
-    Args:
-        run_id, shares: what keys it; shares in the config's order.
-        tasks: filtered task lists by environment label.
-    """
-
-    def __init__(
-        self, run_id: str, shares: Sequence[EnvironmentShare], tasks: Mapping[str, TaskList]
-    ) -> None:
-        self._run_id, self._shares, self._tasks = run_id, list(shares), tasks
-
-    def groups(self, dispatch: Dispatch) -> list[tuple[GroupAssignment, str]]:
-        """Each group with its task's id; keyed by the seal that the dispatch names."""
-        seal = bytes.fromhex(dispatch.policy_digest)
-        key = AssignmentKey(
-            self._run_id, beacon(self._run_id, seal), dispatch.node, dispatch.step, dispatch.n
-        )
-        assigned = assign(key, self._shares, dispatch.groups, dispatch.group_size)
-        return [(group, self._tasks[group.environment].task_ids[group.task]) for group in assigned]
-
-    def facts(self, dispatch: Dispatch) -> list[SampleFacts]:
-        """What is known of a dispatch's rollouts without its submission."""
-        return [
-            SampleFacts(group.group_id, sample, group.environment, task_id, "", None, None, 0)
-            for group, task_id in self.groups(dispatch)
-            for sample in range(dispatch.group_size)
-        ]
 
 
 class Judge:
@@ -136,8 +92,17 @@ class Judge:
         self._assigner, self._seal_of = assigner, seal_of
         self._filters, self._decode = list(filters), decode
 
-    def judge(self, data: bytes, dispatch: Dispatch, newest_version: int) -> Judgement:
+    def judge(
+        self,
+        data: bytes,
+        dispatch: Dispatch,
+        newest_version: int,
+        dropped: Mapping[str, str] = MappingProxyType({}),
+    ) -> Judgement:
         """Judge the bytes of the submission that a dispatch announced.
+
+        Args:
+            dropped: groups that may not train, with the reason, as a verdict says.
 
         Raises:
             PluginError: an online filter raises or answers nonsense.
@@ -154,15 +119,16 @@ class Judge:
         reasons += self._assignment_problems(submission, dispatch) if not reasons else []
         if reasons:
             return Judgement("; ".join(reasons)[:MAX_REASON])
-        return self._accept(submission)
+        return self._accept(submission, dropped)
 
     def _dispatch_problem(self, dispatch: Dispatch, newest_version: int) -> str:
         if dispatch.run_id != self._limits.run_id:
             return "run: the dispatch names another run id"
         if dispatch.groups > self._max_groups or dispatch.group_size != self._group_size:
             return f"dispatch: {dispatch.groups} groups of {dispatch.group_size} isn't allowed"
-        if dispatch.node_class != self._limits.node_class:
-            return f"dispatch: the class is {self._limits.node_class}, whatever a node names"
+        node_class = self._limits.class_of(dispatch.node)
+        if dispatch.node_class != node_class:
+            return f"dispatch: the class is {node_class}, whatever a node names"
         version = dispatch.policy_version
         if version > newest_version or not self._rules.allows(dispatch.step, version):
             return f"version: step {dispatch.step} doesn't allow version {version} now"
@@ -183,10 +149,14 @@ class Judge:
                 return [f"seeds: {where} has other sampling seeds than assigned"]
         return []
 
-    def _accept(self, submission: Submission) -> Judgement:
+    def _accept(self, submission: Submission, dropped: Mapping[str, str]) -> Judgement:
         receipts, finished = [], []
         for group_id, rows in submission.groups().items():
             scored = [row for row in rows if row.reward is not None]
+            if group_id in dropped:
+                reason = dropped[group_id][:MAX_REASON]
+                receipts.append(GroupReceipt(group_id, "dropped", reason, len(scored)))
+                continue
             if len(scored) < MIN_SCORED:
                 reason = f"{len(scored)} of {len(rows)} rollouts scored"
                 receipts.append(GroupReceipt(group_id, "unscored", reason, len(scored)))

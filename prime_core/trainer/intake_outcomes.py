@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prime_core.api.errors import IntegrityError
+from prime_core.store.assigner import Assigner, SampleFacts
 from prime_core.store.checks import check_name
 from prime_core.store.layout import submission_path
 from prime_core.store.objects import ObjectStore
 from prime_core.store.outcomes import OutcomeLog, OutcomeRow
 from prime_core.store.records import Dispatch, Key, Receipt
 from prime_core.store.submission import FILE_LIMIT, read_submission
-from prime_core.trainer.intake_judge import Assigner, SampleFacts, sample_facts
+from prime_core.trainer.intake_judge import sample_facts
 from prime_core.trainer.intake_state import Fate, IntakeState
 
 

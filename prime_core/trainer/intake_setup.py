@@ -5,24 +5,27 @@ Called once when the process starts; whatever doesn't fit the lock fails here, b
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prime_core.api.errors import IntegrityError, RunError
+from prime_core.api.errors import RunError
 from prime_core.api.protocols import GroupFilter
-from prime_core.assignment import EnvironmentShare
 from prime_core.store import layout
-from prime_core.store.checks import Limits
+from prime_core.store.assigner import Assigner
 from prime_core.store.counter import StepRules
 from prime_core.store.metrics import MetricsLog
-from prime_core.store.objects import ObjectStore, open_store
+from prime_core.store.objects import open_store
 from prime_core.store.policy import read_seal
-from prime_core.store.records import LIMIT, Lock, TaskList
+from prime_core.store.run_facts import (
+    environment_shares,
+    limits_of,
+    read_lock,
+    read_task_lists,
+)
 from prime_core.store.trace import Trace
 from prime_core.trainer.intake import IntakeTools
-from prime_core.trainer.intake_judge import Assigner, Decode, Judge, OnlineFilter
+from prime_core.trainer.intake_judge import Decode, Judge, OnlineFilter
+from prime_core.trainer.intake_verdicts import VerdictGate
 
 if TYPE_CHECKING:
     from prime_core.config.sections import RunConfig
@@ -42,18 +45,9 @@ def open_tools(config: RunConfig) -> IntakeTools:
     from prime_core.hub import Hub, RunContext
 
     store = open_store(config)
-    lock = Lock.from_json(store.get(layout.LOCK, LIMIT), where=layout.LOCK)
-    if config.run.id is not None and lock.run_id != config.run.id:
-        raise IntegrityError(
-            f"the lock is of run {lock.run_id}, the config of {config.run.id}",
-            where=layout.LOCK,
-            fix="use the run directory's own run.toml",
-        )
-    tasks = {choice.label: _task_list(store, choice.label, lock) for choice in config.environments}
-    shares = [
-        EnvironmentShare(choice.label, choice.weight, len(tasks[choice.label].indices))
-        for choice in config.environments
-    ]
+    lock = read_lock(config, store)
+    tasks = read_task_lists(config, store, lock)
+    shares = environment_shares(config, tasks)
     hub = Hub.discover(block=config.plugins.block)
     hub.start_observers(config)
     rules = StepRules.from_config(config)
@@ -78,38 +72,8 @@ def open_tools(config: RunConfig) -> IntakeTools:
             metrics.log(None, **{"intake/observer_failures": failures})
 
     trace = Trace(config.run.dir, PROCESS)
-    return IntakeTools(store, lock.run_id, rules, judge, assigner, log, notify, trace)
-
-
-def limits_of(config: RunConfig, lock: Lock, tasks: dict[str, TaskList]) -> Limits:
-    """What rows and file metadata of the run's submissions must say."""
-    engine = config.engine
-    return Limits(
-        run_id=lock.run_id,
-        lock_digest=lock.digest,
-        engine_fingerprint=lock.engine_fingerprint,
-        temperature=engine.temperature,
-        token_limits={name: limits.max_tokens for name, limits in engine.classes.items()},
-        default_token_limit=engine.max_tokens,
-        max_prompt_tokens=engine.max_prompt_tokens,
-        max_turns=engine.max_turns,
-        score_ranges={label: tasks[label].score_range for label in tasks},
-        vocabulary=_vocabulary(config.run.dir / layout.MODEL / "config.json"),
-        node_class=engine.node_class,
-    )
-
-
-def _vocabulary(settings: Path) -> int:
-    """Rows of the model's embedding; IntegrityError where the model's config doesn't say."""
-    try:
-        found = json.loads(settings.read_text(encoding="utf-8"))
-        return int(found.get("text_config", found)["vocab_size"])  # several modalities: nested
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise IntegrityError(
-            "the model's config names no vocab_size, so token ids can't be checked",
-            where=str(settings),
-            fix="restore the run's model directory; a run never changes it",
-        ) from error
+    gate = VerdictGate.open(config, store, lock.run_id) if config.run.trust == "validate" else None
+    return IntakeTools(store, lock.run_id, rules, judge, assigner, log, notify, trace, gate)
 
 
 def online_filters(config: RunConfig, hub: Hub, context: RunContext) -> list[OnlineFilter]:
@@ -131,18 +95,6 @@ def online_filters(config: RunConfig, hub: Hub, context: RunContext) -> list[Onl
         record = hub.find("data_filter", choice.use, choice.version)
         filters.append(OnlineFilter(choice.use, record.distribution, made))
     return filters
-
-
-def _task_list(store: ObjectStore, label: str, lock: Lock) -> TaskList:
-    path = layout.tasks_path(label)
-    tasks = TaskList.from_json(store.get(path, LIMIT), where=path)
-    if lock.task_digests.get(label) != tasks.digest:
-        raise IntegrityError(
-            f"task list {label} isn't the one that the lock names",
-            where=path,
-            fix="restore it from a copy of the run; a run never changes its tasks",
-        )
-    return tasks
 
 
 def _decoder(config: RunConfig) -> Decode | None:

@@ -11,6 +11,7 @@ from typing import Any
 from prime_core.api.types import RewardedGroup
 from prime_core.assignment import EnvironmentShare
 from prime_core.store import layout
+from prime_core.store.assigner import Assigner
 from prime_core.store.checks import Limits
 from prime_core.store.counter import StepRules
 from prime_core.store.objects import ObjectStore
@@ -20,7 +21,7 @@ from prime_core.store.schema import RolloutRow, SubmissionMeta
 from prime_core.store.submission import write_submission
 from prime_core.store.view import newest_sealed, read_receipt
 from prime_core.trainer.intake import Intake, IntakeTools
-from prime_core.trainer.intake_judge import Assigner, Decode, Judge, OnlineFilter
+from prime_core.trainer.intake_judge import Decode, Judge, OnlineFilter
 
 GROUPS, SIZE = 3, 4  # of one submission
 LOCK = "ab" * 32

@@ -51,6 +51,7 @@ def main(pid_one: bool, control: int) -> NoReturn:
         kind = message["kind"]
         if kind == "configure":
             settings.update(message["settings"])
+            settings["tmp_mode"] = posix.stat(settings["tmp"]).st_mode & 0o7777
             prime_runner.prepare(settings)
             channel.send(b"configured")
         elif kind == "load":
@@ -91,7 +92,7 @@ def run(
     reason = wait(channel, settings, child, message["cpu_seconds"])
     status, cpu, peak, more = reap(settings, child)
     wall = time.monotonic() - began
-    wipe(settings["tmp"])
+    wipe(settings["tmp"], settings["tmp_mode"])
     if message["kind"] == "load" and status == 0:
         size = posix.fstat(descriptors[1]).st_size
         programs["code"] = marshal.loads(posix.pread(descriptors[1], size, 0))  # noqa: S302 - of our own compile()
@@ -159,17 +160,27 @@ def kill_all(settings: dict[str, Any]) -> None:
                 continue
 
 
-def wipe(folder: str) -> None:
-    """Empty the jail's writable folder, however deep and whatever its modes.
+def wipe(folder: str, mode: int) -> None:
+    """Empty the jail's writable folder and make it what it was, whatever was done to it.
+
+    Its times can't be chosen: the seccomp policy refuses that.
+    """
+    posix.chmod(folder, mode)
+    if posix.listdir(folder):
+        empty(folder)
+    for name in posix.listxattr(folder):
+        posix.removexattr(folder, name)
+
+
+def empty(folder: str) -> None:
+    """Remove all in a folder, however deep and whatever its modes.
 
     Folders are flattened, not descended: their entries move up, so that no path gets too long.
     """
-    names = posix.listdir(folder)
-    if not names:
-        return
     top = posix.open(folder, posix.O_RDONLY | posix.O_DIRECTORY)
+    prefix = f".moved-{posix.urandom(8).hex()}"  # nothing may be in the way
     moved = 0
-    while names:
+    while names := posix.listdir(folder):
         for name in names:
             try:
                 posix.unlink(name, dir_fd=top)
@@ -181,10 +192,9 @@ def wipe(folder: str) -> None:
                 moved += 1
                 if posix.lstat(entry, dir_fd=below).st_mode & 0o170000 == 0o040000:
                     posix.chmod(entry, 0o700, dir_fd=below)  # or it can't be moved
-                posix.rename(entry, f".moved-{moved}", src_dir_fd=below, dst_dir_fd=top)
+                posix.rename(entry, f"{prefix}-{moved}", src_dir_fd=below, dst_dir_fd=top)
             posix.close(below)
             posix.rmdir(name, dir_fd=top)
-        names = posix.listdir(folder)
     posix.close(top)
 
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# The honest branch reports what it finds in /tmp, which has to be nothing.
+# The honest branch reports what it finds in /tmp and on it, which has to be nothing.
 HONEST_AFTER = """
 import os
 if input() == "honest":
+    found = os.stat(".")
+    marks = os.listxattr(".") + ["times"] * (5 in (found.st_atime, found.st_mtime))
     with open("mine", "w") as file:
         file.write("x")
-    print("honest", sorted(set(os.listdir(".")) - {{"mine"}}))
+    print("honest", sorted(set(os.listdir(".")) - {{"mine"}}) + marks)
 else:
 {hostile}
 """
@@ -265,5 +267,28 @@ HOSTILE: Mapping[str, str] = {
         zygote.wipe("/tmp/nothing") if False else None
         os.fork()
         raise SystemExit
+    """,
+    "marks its folder": """
+        try:
+            os.setxattr(".", "user.seen", b"input")
+        except OSError:
+            pass  # this file system has none
+        for path, times in ((".", (5, 5)), ("/dev/null", None)):
+            try:
+                os.utime(path, times)
+                print("reached", path)
+            except OSError:
+                pass
+    """,
+    "closes its folder": """
+        open("x", "w").close()
+        os.chmod(".", 0)
+    """,
+    "is in the way of who tidies up": """
+        for number in range(20):
+            os.makedirs(f".moved-{number}/a/b/c")
+        os.makedirs("x/y/z")
+        os.makedirs(b"\\xff\\n/a")
+        os.chmod("x", 0)
     """,
 }

@@ -1,4 +1,4 @@
-"""`prime-core score`: one completion, judged by an environment in a host, as a run would."""
+"""`prime-core score`: completions, one or a file, judged in hosts as a run would judge them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from prime_core.cli.arguments import parameter, read_completion
+from prime_core.cli.model_options import (
+    PARAMS,
+    environment_choice,
+    hosting_options,
+    hosting_section,
+    place_options,
+)
 
 if TYPE_CHECKING:
     from prime_core.api.types import Score, Task
@@ -19,49 +26,98 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("environment", metavar="ENV")
-@click.option("--with", "params", multiple=True, metavar="KEY=VALUE",
-              help="Parameter of the environment, as in TOML; may be repeated.")  # fmt: skip
+@PARAMS
 @click.option("--task", "task_id", metavar="ID", help="Id of the task.")
 @click.option("--index", type=click.IntRange(min=0), help="Index of the task.")
-@click.option("--completion", required=True, metavar="FILE|-",
-              help="File with the completion's text; - for standard input.")  # fmt: skip
-@click.option("--verifier", metavar="NAME", help="Replaces the environment's verifier.")
-@click.option("--python", type=click.Path(path_type=Path), help="Interpreter of the host.")
-@click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), default=30.0,
-              show_default=True, help="Seconds.")  # fmt: skip
-@click.option("--memory-mb", type=click.IntRange(min=1), default=2048, show_default=True,
-              help="Address space of the host, MiB.")  # fmt: skip
+@click.option("--completion", metavar="FILE|-",
+              help="File with one completion's text; - for standard input.")  # fmt: skip
+@click.option("--completions", type=click.Path(path_type=Path), metavar="FILE",
+              help="JSONL or Parquet file of completions, each with its task.")  # fmt: skip
+@click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN",
+              help="What FILE calls task, index, completion, messages, id, ...")  # fmt: skip
+@click.option("--skip-bad", is_flag=True, help="Leave rows out that can't be used.")
+@click.option("--pass-at", "ks", type=click.IntRange(min=1), multiple=True, metavar="K",
+              help="K of pass@k; may be repeated. Default: 1, 2, 4, ... rows a task.")  # fmt: skip
+@click.option("--pass-mark", type=float, help="Lowest score that passes; default: the highest.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path),
+              help="Directory of journal and report; default: scores/ENV-FILE.")  # fmt: skip
+@place_options
+@hosting_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def score(
     environment: str,
-    params: tuple[str, ...],
-    task_id: str | None,
-    index: int | None,
-    completion: str,
-    verifier: str | None,
-    python: Path | None,
-    time_limit: float,
-    memory_mb: int,
-    as_json: bool,
+    completion: str | None,
+    completions: Path | None,
+    **options: Any,
 ) -> None:
-    """Score a completion of one task of environment ENV; exits 1 where the verifier fails."""
-    from prime_core.config.sections import EnvironmentChoice, HostingSection
+    """Score one completion of a task of environment ENV, or a whole file of them.
 
+    A file is judged in parallel; the report lies in --out, and a command that was interrupted goes
+    on when it is given again. Exits 1 where the verifier fails.
+    """
+    choice = environment_choice(
+        environment, options["params"], verifier=options["verifier"], python=options["python"]
+    )
+    hosting = hosting_section(options["time_limit"], options["memory_mb"])
+    if (completion is None) == (completions is None):
+        raise click.UsageError("give either --completion FILE or --completions FILE")
+    if completions is not None:
+        failed = _score_file(completions, choice, hosting, options)
+    else:
+        failed = _score_one(str(completion), choice, hosting, options)
+    if failed:
+        sys.exit(1)
+
+
+def _score_file(
+    path: Path, choice: EnvironmentChoice, hosting: HostingSection, options: dict[str, Any]
+) -> bool:
+    from prime_core.cli.evaluation import lines_of
+    from prime_core.cli.progress_line import ProgressLine
+    from prime_core.evaluation.completions import CompletionFile
+    from prime_core.evaluation.scoring import ScoreSettings, score_file
+
+    if options["task_id"] is not None or options["index"] is not None:
+        raise click.UsageError("--task and --index belong to --completion; rows name their tasks")
+    quiet = options["as_json"]
+    settings = ScoreSettings(
+        out=options["out"] or Path("scores") / f"{choice.label}-{path.stem}",
+        on=options["on"],
+        workers=options["workers"],
+        ks=options["ks"],
+        pass_mark=options["pass_mark"],
+        skip_bad=options["skip_bad"],
+    )
+    if not quiet:
+        click.echo(f"journal and report: {settings.out}", err=True)
+    report = score_file(
+        CompletionFile(path, dict(_column(each) for each in options["columns"])),
+        choice,
+        hosting,
+        settings,
+        (lambda done, total: None) if quiet else ProgressLine("completions"),
+    )
+    if quiet:
+        click.echo(json.dumps(report.to_json(tasks=False)))
+    else:
+        click.echo("\n".join(lines_of(report)))
+    return report.summary.statuses["error"] > 0
+
+
+def _column(text: str) -> tuple[str, str]:
+    field, column = parameter(text)
+    return field, str(column)
+
+
+def _score_one(
+    file: str, choice: EnvironmentChoice, hosting: HostingSection, options: dict[str, Any]
+) -> bool:
+    task_id, index = options["task_id"], options["index"]
     if (task_id is None) == (index is None):
         raise click.UsageError("say which task: either --task ID or --index N")
-    choice = EnvironmentChoice.model_validate(
-        {
-            "use": environment,
-            "with": dict(parameter(each) for each in params),
-            "python": python,
-            "verifier": None if verifier is None else {"use": verifier},
-        }
-    )
-    hosting = HostingSection(time_limit_s=time_limit, memory_mb=memory_mb)
-    task, found = asyncio.run(_score(choice, hosting, task_id, index, read_completion(completion)))
-    click.echo(_as_json(task, found) if as_json else _as_text(task, found))
-    if found.status == "error":
-        sys.exit(1)
+    task, found = asyncio.run(_score(choice, hosting, task_id, index, read_completion(file)))
+    click.echo(_as_json(task, found) if options["as_json"] else _as_text(task, found))
+    return found.status == "error"
 
 
 async def _score(

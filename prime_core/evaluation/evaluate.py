@@ -14,14 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from prime_core.api import RunError
 from prime_core.evaluation.interval import scaled_wilson
-from prime_core.evaluation.sampling import (
-    Sampled,
-    Sampler,
-    Sampling,
-    open_pool,
-    open_sampler,
-    spread,
-)
+from prime_core.evaluation.opening import open_pool, open_sampler
+from prime_core.evaluation.sampling import Sampled, Sampler, Sampling, spread
+from prime_core.hosting.golds import held_out
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -145,17 +140,18 @@ async def _evaluate(
         sampler = await open_sampler(config, policy, stack, run_dir=run_dir)
         for environment in environments:
             pool = await open_pool(config, environment, stack, run_dir=run_dir)
+            indices = spread(pool.description.task_count, tasks)
+            indices = await held_out(pool, environment, indices)
             for name, sampling in ways.items():
                 if sampling.samples:
-                    measured = await _measure(sampler, pool, tasks, sampling)
+                    measured = await _measure(sampler, pool, indices, sampling)
                     found[name][environment.label] = measured
     return found
 
 
 async def _measure(
-    sampler: Sampler, pool: HostPool, tasks: int | None, sampling: Sampling
+    sampler: Sampler, pool: HostPool, indices: Sequence[int], sampling: Sampling
 ) -> Measured:
-    indices = spread(pool.description.task_count, tasks)
     results = [one async for one in sampler.sample(pool, indices, sampling)]
     return summarise(results, pool.description.info.score_range)
 

@@ -1,7 +1,7 @@
 """Pass rates of tasks under a reference model: measured, written, read.
 
 `prime-core profile` writes `profiles/<environment>-<model digest>.parquet`; the preparation of a
-run reads it for its offline filters. A profile that was interrupted goes on task by task.
+run reads it for its offline filters. A profile that was interrupted goes on where it was.
 """
 
 from __future__ import annotations
@@ -9,17 +9,26 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prime_core.api import FormatError, RunError, TaskProfile
-from prime_core.evaluation.sampling import Sampled, Sampling, open_pool, open_sampler, spread
+from prime_core.evaluation.journal import open_journal
+from prime_core.evaluation.measuring import (
+    Measuring,
+    Model,
+    engine_settings,
+    results_of,
+    sample_work,
+)
+from prime_core.evaluation.opening import open_pool
+from prime_core.evaluation.running import Progress
+from prime_core.evaluation.summary import summarise
 
 if TYPE_CHECKING:
-    from prime_core.api import PolicyFiles
     from prime_core.config.sections import EnvironmentChoice, RunConfig
 
 SCHEMA = "prime-core/profile/1"
@@ -115,122 +124,78 @@ def write_profile(path: Path, settings: ProfileSettings, profiles: Sequence[Task
 
 def profile(
     config: RunConfig,
-    policy: PolicyFiles,
     environment: EnvironmentChoice,
-    *,
-    model_digest: str,
-    samples: int,
-    tasks: int | None,
-    out: Path,
-    seed: int = 0,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    model: Model,
+    how: Measuring,
+    progress: Progress = lambda done, total: None,
 ) -> tuple[Path, list[TaskProfile]]:
-    """Measure pass rates and write the profile; blocks.
+    """Measure pass rates and write the profile; blocks. Called again, it goes on.
 
     A completion passes with the environment's highest score. Tasks of which no completion could be
     scored have 0 attempts and are left out.
 
     Args:
-        model_digest: of the directory that the policy comes from.
-        samples: completions of each task.
-        tasks: at most this many, evenly spread; None for all.
-        out: directory of profiles.
-        progress: called with tasks done and tasks in all.
+        model: with the digest that names the file.
+        how: its `out` is the directory of profiles.
+        progress: called with completions done and completions in all.
+
+    Raises:
+        RunError: another process is at it, or an endpoint gave requests up.
+        PrimeError: the engine or the environment fails.
     """
-    out.mkdir(parents=True, exist_ok=True)
-    sampling = Sampling(samples, config.engine.temperature, seed)
-    return asyncio.run(
-        _profile(config, policy, environment, model_digest, sampling, tasks, out, progress)
-    )
+    how.out.mkdir(parents=True, exist_ok=True)
+    return asyncio.run(_profile(config, environment, model, how, progress))
 
 
 async def _profile(
     config: RunConfig,
-    policy: PolicyFiles,
     environment: EnvironmentChoice,
-    model_digest: str,
-    sampling: Sampling,
-    tasks: int | None,
-    out: Path,
-    progress: Callable[[int, int], None],
+    model: Model,
+    how: Measuring,
+    progress: Progress,
 ) -> tuple[Path, list[TaskProfile]]:
-    path = profile_path(out, environment.label, model_digest)
+    path = profile_path(how.out, environment.label, model.digest)
     async with AsyncExitStack() as stack:
         pool = await open_pool(config, environment, stack, run_dir=None)
-        info = pool.description.info
+        work = sample_work(config, environment, pool, model, how)
         settings = ProfileSettings(
             environment=environment.label,
             params=json.dumps(dict(pool.description.params), sort_keys=True),
-            dataset_digest=info.dataset_digest,
-            model_digest=model_digest,
-            samples=sampling.samples,
-            temperature=sampling.temperature,
+            dataset_digest=pool.description.info.dataset_digest,
+            model_digest=model.digest,
+            samples=how.sampling.samples,
+            temperature=how.sampling.temperature,
             max_tokens=config.engine.token_limit(config.engine.node_class),
-            seed=sampling.seed,
+            seed=how.sampling.seed,
         )
-        progress_file = _Progress(path.with_suffix(".partial.jsonl"), settings)
-        indices = spread(pool.description.task_count, tasks)
-        missing = [index for index in indices if index not in progress_file.done]
-        progress(len(indices) - len(missing), len(indices))
-        if missing:
-            sampler = await open_sampler(config, policy, stack, run_dir=None)
-            position = 0
-            async for result in sampler.sample(pool, missing, sampling):
-                progress_file.add(missing[position], _pass_rate(result, info.score_range[1]))
-                position += 1
-                progress(len(indices) - len(missing) + position, len(indices))
-    measured = [progress_file.done[index] for index in indices]
-    profiles = [one for one in measured if one.attempts]
-    write_profile(path, settings, profiles)
-    progress_file.remove()
-    return path, profiles
-
-
-def _pass_rate(result: Sampled, highest: float) -> TaskProfile:
-    values = result.values
-    passes = sum(value >= highest for value in values)
-    return TaskProfile(result.task_id, passes / max(1, len(values)), len(values), passes)
-
-
-class _Progress:
-    """Finished tasks on disk, one JSON line each behind a line of settings."""
-
-    def __init__(self, path: Path, settings: ProfileSettings) -> None:
-        from prime_core.store.metrics import LineFile, read_lines
-
-        self._path = path
-        head: dict[str, Any] = json.loads(settings.to_json())
-        lines = read_lines(path)
-        if lines and lines[0] != head:
-            path.unlink()  # of other settings: its numbers can't be mixed with ours
-            lines = []
-        self._file = LineFile(path)
-        if not lines:
-            self._file.append(head)
-        self.done: dict[int, TaskProfile] = {
-            line["index"]: TaskProfile(
-                line["task_id"], line["pass_rate"], line["attempts"], line["passes"]
-            )
-            for line in lines[1:]
+        head = {
+            **work.order.identity,
+            **engine_settings(config),
+            **json.loads(settings.to_json()),
+            "indices": list(work.indices),
         }
-
-    def add(self, index: int, found: TaskProfile) -> None:
-        """Note a finished task."""
-        self.done[index] = found
-        self._file.append(
-            {
-                "index": index,
-                "task_id": found.task_id,
-                "pass_rate": found.pass_rate,
-                "attempts": found.attempts,
-                "passes": found.passes,
-            }
-        )
-
-    def remove(self) -> None:
-        """The profile is written: nothing is to be continued."""
-        self._file.close()
-        self._path.unlink()
+        # Numbers of other settings can't be mixed with ours, and nobody asked to keep them.
+        journal = open_journal(path.with_suffix(".partial.jsonl"), head, replace=True)
+        try:
+            left = await work.run(journal, pool, model, how, progress)
+            if left.count:
+                raise RunError(
+                    f"{left.count} requests were given up: {left.reasons.most_common(1)[0][0]}",
+                    where="[engine]",
+                    fix="run the same command again to ask for them alone",
+                )
+        except BaseException:
+            journal.close()
+            raise
+        lines = summarise(results_of(journal), pool.description.info.score_range).tasks
+    profiles = [
+        TaskProfile(line.task, line.passes / line.scored, line.scored, line.passes)
+        for line in lines
+        if line.scored
+    ]
+    write_profile(path, settings, profiles)
+    journal.remove()
+    return path, profiles
 
 
 def histogram(profiles: Sequence[TaskProfile], samples: int) -> list[int]:

@@ -1,7 +1,7 @@
 """Samples completions of an environment's tasks with one policy, and scores them.
 
-Called by `evaluate` and `profiles`. Seeds depend on (seed, environment, task, sample) alone, so
-that an evaluation can be repeated, and continued, task by task.
+Called by `evaluate` and by the workers of `work`. Seeds depend on (seed, environment, task, sample)
+alone, so that an evaluation can be repeated, and continued, task by task.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prime_core.api import RunError, Score, Task
+from prime_core.api import EngineError, Message, Score, Task, Usage
 from prime_core.engines.turns import Player, Rollout
+from prime_core.evaluation.dialogue import Spoken, Talker
+from prime_core.evaluation.judged import Judged
 
 if TYPE_CHECKING:
-    from prime_core.api import InferenceEngine, PolicyFiles
-    from prime_core.config.sections import EnvironmentChoice, RunConfig
+    from prime_core.api import InferenceEngine, Instruction
+    from prime_core.config.sections import RunConfig
     from prime_core.engines.chat import ChatFormat
     from prime_core.hosting.pool import HostPool
 
@@ -55,9 +55,9 @@ class Sampling:
 
 
 class Sampler:
-    """An engine with a policy loaded, and the chat format of its model."""
+    """An engine, and the chat format of its model where the engine takes tokens."""
 
-    def __init__(self, config: RunConfig, engine: InferenceEngine, chat: ChatFormat) -> None:
+    def __init__(self, config: RunConfig, engine: InferenceEngine, chat: ChatFormat | None) -> None:
         self._config, self._engine, self._chat = config, engine, chat
 
     async def sample(
@@ -66,60 +66,115 @@ class Sampler:
         """Sample and score tasks, in order of `indices`.
 
         Raises:
-            RunError: a prompt is longer than [engine] max_prompt_tokens.
             PrimeError: the engine or the environment fails.
         """
-        player = self._player(pool, sampling.temperature)
         each = max(1, CHUNK_ROLLOUTS // sampling.samples)
         for start in range(0, len(indices), each):
-            chunk = indices[start : start + each]
-            tasks = await pool.tasks(chunk)
-            prompts = await pool.render([(index, None) for index in chunk])
-            groups = []
-            for index, task, prompt in zip(chunk, tasks, prompts, strict=True):
-                tokens = self._chat.prompt_tokens(prompt)
-                self._check_length(len(tokens), task)
-                label = pool.description.label
-                groups.append(
-                    [
-                        Rollout(
-                            id=f"{index}/{sample}",
-                            group_id=str(index),
-                            environment=label,
-                            task=index,
-                            prompt=prompt,
-                            prompt_tokens=tokens,
-                            seed=sampling_seed(sampling.seed, label, task.id, sample),
-                        )
-                        for sample in range(sampling.samples)
-                    ]
-                )
-            await player.play([one for group in groups for one in group], lambda _: None)
-            for task, rollouts in zip(tasks, await _score(pool, groups), strict=True):
-                yield _sampled(task, *rollouts)
+            items = [
+                (index, sample)
+                for index in indices[start : start + each]
+                for sample in range(sampling.samples)
+            ]
+            found = await self.play(pool, items, sampling, None)
+            for first in range(0, len(items), sampling.samples):
+                yield _sampled(found[first : first + sampling.samples])
 
-    def _player(self, pool: HostPool, temperature: float) -> Player:
-        settings = self._config.engine
-        limit = settings.token_limit(settings.node_class)
+    async def play(
+        self,
+        pool: HostPool,
+        items: Sequence[tuple[int, int]],
+        sampling: Sampling,
+        instruction: Instruction | None,
+    ) -> list[Judged | str]:
+        """Sample and score one completion for each (task index, sample), in order.
+
+        A prompt longer than [engine] max_prompt_tokens and an environment that fails in mid-rollout
+        give the status error. Text instead of a verdict says why an endpoint gave an item up,
+        which another time it may not.
+
+        Raises:
+            PrimeError: the engine or the environment fails.
+        """
+        indices = list(dict.fromkeys(index for index, _ in items))
+        tasks = dict(zip(indices, await pool.tasks(indices), strict=True))
+        rendered = await pool.render([(index, instruction) for index in indices])
+        prompts = dict(zip(indices, rendered, strict=True))
         label = pool.description.label
-        return Player(
+        drawn = [
+            Drawn(
+                index,
+                sample,
+                tasks[index],
+                prompts[index],
+                sampling_seed(sampling.seed, label, tasks[index].id, sample),
+            )
+            for index, sample in items
+        ]
+        if self._chat is None:
+            spoken = await self._talk(pool, drawn, sampling.temperature)
+        else:
+            spoken = await self._play_tokens(pool, drawn, sampling.temperature, self._chat)
+        return await _judge(pool, drawn, spoken)
+
+    async def _talk(
+        self, pool: HostPool, drawn: Sequence[Drawn], temperature: float
+    ) -> list[Spoken]:
+        settings = self._config.engine
+        talker = Talker(
             engine=self._engine,
-            chat=self._chat,
+            answering=pool if pool.description.multi_turn else None,
+            temperature=temperature,
+            max_tokens=settings.token_limit(settings.node_class),
+            max_turns=settings.max_turns,
+        )
+        return await asyncio.gather(
+            *(
+                talker.play(f"{one.index}/{one.sample}", one.index, one.prompt, one.seed)
+                for one in drawn
+            )
+        )
+
+    async def _play_tokens(
+        self, pool: HostPool, drawn: Sequence[Drawn], temperature: float, chat: ChatFormat
+    ) -> list[Spoken]:
+        settings = self._config.engine
+        limit, label = settings.token_limit(settings.node_class), pool.description.label
+        player = Player(
+            engine=self._engine,
+            chat=chat,
             answering={label: pool} if pool.description.multi_turn else {},
             temperature=temperature,
             max_tokens=limit,
             max_total_tokens=settings.max_prompt_tokens + limit,
             max_turns=settings.max_turns,
         )
-
-    def _check_length(self, tokens: int, task: Task) -> None:
-        limit = self._config.engine.max_prompt_tokens
-        if tokens > limit:
-            raise RunError(
-                f"the prompt has {tokens} tokens, above {limit}",
-                where=f"task {task.id}",
-                fix="raise [engine] max_prompt_tokens",
+        tokens = {one.index: chat.prompt_tokens(one.prompt) for one in drawn}
+        rollouts = [
+            Rollout(
+                id=f"{one.index}/{one.sample}",
+                group_id=str(one.index),
+                environment=label,
+                task=one.index,
+                prompt=one.prompt,
+                prompt_tokens=tokens[one.index],
+                seed=one.seed,
             )
+            for one in drawn
+        ]
+        most = settings.max_prompt_tokens
+        await player.play([one for one in rollouts if len(one.prompt_tokens) <= most], _nothing)
+        return [_spoken(rollout, most) for rollout in rollouts]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One completion that is to be sampled."""
+
+    index: int
+    sample: int
+    task: Task
+    prompt: tuple[Message, ...]
+    seed: int
 
 
 def sampling_seed(seed: int, label: str, task_id: str, sample: int) -> int:
@@ -135,61 +190,66 @@ def spread(count: int, wanted: int | None) -> list[int]:
     return [position * count // wanted for position in range(wanted)]
 
 
-async def open_sampler(
-    config: RunConfig, policy: PolicyFiles, stack: AsyncExitStack, *, run_dir: Path | None
-) -> Sampler:
-    """Load a policy into the configured engine; `stack` closes it."""
-    from prime_core.engines import open_engine
-    from prime_core.engines.chat import ChatFormat
-    from prime_core.engines.model_files import load_tokenizer
-    from prime_core.hub import Hub, RunContext
+async def _judge(
+    pool: HostPool, drawn: Sequence[Drawn], spoken: Sequence[Spoken]
+) -> list[Judged | str]:
+    pairs = list(zip(drawn, spoken, strict=True))
+    whole = [(one.index, said.completion()) for one, said in pairs if _is_whole(said)]
+    scores = iter(await pool.score(whole))
+    found: list[Judged | str] = []
+    for one, said in pairs:
+        if said.retry:
+            found.append(said.retry)
+            continue
+        lost = Score(None, "error", evidence={"kind": "rollout", "detail": said.failure})
+        found.append(
+            Judged(
+                index=one.index,
+                task=one.task.id,
+                sample=one.sample,
+                score=next(scores) if _is_whole(said) else lost,
+                text=said.completion().text,
+                messages=tuple(said.messages) if pool.description.multi_turn else (),
+                finish_reason=said.finish_reason,
+                tokens=said.usage.completion_tokens,
+                prompt_tokens=said.usage.prompt_tokens,
+                cost=said.usage.cost,
+            )
+        )
+    return found
 
-    chat = ChatFormat(load_tokenizer(policy.model_dir, config.model.chat_template))
-    hub = Hub.discover(block=config.plugins.block)
-    engine = open_engine(config, hub, RunContext.from_environment(run_dir))
-    stack.callback(engine.close)
-    await asyncio.to_thread(engine.load, policy)
-    return Sampler(config, engine, chat)
+
+def _is_whole(said: Spoken) -> bool:
+    return not said.failure and not said.retry
 
 
-async def open_pool(
-    config: RunConfig,
-    environment: EnvironmentChoice,
-    stack: AsyncExitStack,
-    *,
-    run_dir: Path | None,
-) -> HostPool:
-    """Hosts of an environment without a reward; `stack` closes them."""
-    from prime_core.hosting.pool import HostPool
-    from prime_core.hub import RunContext
-
-    pool = await HostPool.open(
-        environment,
-        None,
-        config.hosting,
-        cache_dir=RunContext.from_environment(run_dir).cache_dir,
-        run_dir=run_dir,
-        block=config.plugins.block,
+def _spoken(rollout: Rollout, most: int) -> Spoken:
+    """A rollout of tokens as text; one that wasn't played says why."""
+    length = len(rollout.prompt_tokens)
+    too_long = f"the prompt has {length} tokens, above [engine] max_prompt_tokens {most}"
+    return Spoken(
+        messages=list(rollout.messages),
+        finish_reason=rollout.finish_reason or "stop",
+        usage=Usage(length, rollout.model_tokens),
+        failure=rollout.failure or ("" if length <= most else too_long),
     )
-    stack.push_async_callback(pool.close)
-    return pool
 
 
-async def _score(
-    pool: HostPool, groups: Sequence[Sequence[Rollout]]
-) -> list[tuple[list[Rollout], list[Score]]]:
-    flat = [rollout for group in groups for rollout in group]
-    whole = [rollout for rollout in flat if not rollout.failure]
-    found = await pool.score([(rollout.task, rollout.completion()) for rollout in whole])
-    scores = {rollout.id: score for rollout, score in zip(whole, found, strict=True)}
-    lost = Score(None, "error", evidence={"kind": "rollout"})
-    return [(list(group), [scores.get(rollout.id, lost) for rollout in group]) for group in groups]
+def _nothing(rollout: Rollout) -> None:
+    """Nobody waits for single rollouts."""
 
 
-def _sampled(task: Task, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Sampled:
+def _sampled(found: Sequence[Judged | str]) -> Sampled:
+    whole = [one for one in found if isinstance(one, Judged)]
+    if len(whole) < len(found):
+        raise EngineError(
+            f"an endpoint gave up: {next(one for one in found if isinstance(one, str))}",
+            where="[engine]",
+            fix="try again later",
+        )
     return Sampled(
-        task_id=task.id,
-        scores=tuple(scores),
-        lengths=tuple(rollout.model_tokens for rollout in rollouts),
-        truncated=tuple(rollout.finish_reason == "length" for rollout in rollouts),
+        task_id=whole[0].task,
+        scores=tuple(one.score for one in whole),
+        lengths=tuple(one.tokens for one in whole),
+        truncated=tuple(one.finish_reason == "length" for one in whole),
     )

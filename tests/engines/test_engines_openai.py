@@ -118,7 +118,9 @@ def test_what_may_pass_is_tried_again(bad: Reply) -> None:
 
 def test_tries_end_and_the_others_go_on() -> None:
     def answer(body: dict[str, Any]) -> Reply:
-        return (500, {}, {"error": "broken"}) if body["messages"][0]["content"] == "x" else said("4")
+        return (
+            (500, {}, {"error": "broken"}) if body["messages"][0]["content"] == "x" else said("4")
+        )
 
     bad = request("bad/0", messages=(Message("user", "x"),))
     with EndpointServer(answer) as server:

@@ -133,9 +133,15 @@ class OpenAIEngine:
         except asyncio.CancelledError:
             answers.put_nowait(Generation(request.id, (), (), "cancelled"))
         else:
-            reason = "length" if found.finish_reason == "length" else "stop"
             answers.put_nowait(
-                Generation(request.id, (), (), reason, text=found.text, usage=found.usage)
+                Generation(
+                    request.id,
+                    (),
+                    (),
+                    "length" if found.finish_reason == "length" else "stop",
+                    text=found.text,
+                    usage=found.usage,
+                )
             )
 
     def _body(self, request: GenerationRequest) -> dict[str, Any]:

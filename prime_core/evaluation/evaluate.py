@@ -16,7 +16,7 @@ from prime_core.api import RunError
 from prime_core.evaluation.interval import scaled_wilson
 from prime_core.evaluation.opening import open_pool, open_sampler
 from prime_core.evaluation.sampling import Sampled, Sampler, Sampling, spread
-from prime_core.hosting.golds import held_out
+from prime_core.hosting.golds import held_out, to_standard_error
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,7 +141,7 @@ async def _evaluate(
         for environment in environments:
             pool = await open_pool(config, environment, stack, run_dir=run_dir)
             indices = spread(pool.description.task_count, tasks)
-            indices = await held_out(pool, environment, indices)
+            indices = await held_out(pool, environment, indices, to_standard_error)
             for name, sampling in ways.items():
                 if sampling.samples:
                     measured = await _measure(sampler, pool, indices, sampling)

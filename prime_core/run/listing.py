@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from prime_core.api.errors import RunError
 from prime_core.api.protocols import TaskFilter
 from prime_core.api.types import Task, TaskProfile
-from prime_core.run.golds import TASKS_A_CALL, usable_golds
+from prime_core.hosting.golds import TASKS_A_CALL, held_out, usable_golds
 from prime_core.run.placing import DIGEST
 from prime_core.store.layout import MODEL
 
@@ -104,6 +104,33 @@ async def list_tasks(
         described.info.score_range,
     )
     return listed, dict(described.distributions), described.plugins
+
+
+async def check_held_out(
+    config: RunConfig, environment: EnvironmentChoice, context: RunContext
+) -> None:
+    """Say now, and not at the first evaluation, which held-out gold answers can't be judged by.
+
+    Raises:
+        RunError: some can't, and the environment's `bad_golds` is refuse; or none can.
+        PrimeError: the environment fails.
+    """
+    from prime_core.evaluation.sampling import spread
+    from prime_core.hosting.pool import HostPool
+
+    pool = await HostPool.open(
+        environment,
+        None,
+        config.hosting,
+        cache_dir=context.cache_dir,
+        run_dir=context.run_dir,
+        block=config.plugins.block,
+    )
+    try:
+        indices = spread(pool.description.task_count, config.eval.tasks)
+        await held_out(pool, environment, indices)
+    finally:
+        await pool.close()
 
 
 async def _all_tasks(pool: HostPool, count: int) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from prime_core.api.errors import PrimeError
 from prime_core.run.claiming import config_digest
-from prime_core.run.listing import list_tasks
+from prime_core.run.listing import check_held_out, list_tasks
 from prime_core.run.placing import place_model
 from prime_core.store.layout import KEYS, LOCK, tasks_path
 
@@ -46,6 +46,8 @@ def prepare(config: RunConfig) -> None:
         lists[environment.label], distributions[environment.label] = found, members
         if not store.exists(tasks_path(environment.label)):
             store.put(tasks_path(environment.label), found.to_json())
+    for environment in config.eval.environments:
+        asyncio.run(check_held_out(config, environment, context))
     engine = open_engine(config, hub, context)
     plugins = []
     for chosen in selections(config):

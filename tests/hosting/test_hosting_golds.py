@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from prime_core.api import GoldReport, RunError
+from prime_core.api import GoldReport, RunError, Task
 from prime_core.config.sections import EnvironmentChoice
-from prime_core.run.golds import usable_golds
+from prime_core.hosting.golds import held_out, usable_golds
 
 
 class FakePool:
@@ -20,6 +20,9 @@ class FakePool:
     def __init__(self, checks: bool = True) -> None:
         self.description = SimpleNamespace(checks_golds=checks)
         self.asked: list[int] = []
+
+    async def tasks(self, indices: Sequence[int]) -> list[Task]:
+        return [Task(f"t{index}", (), None) for index in indices]
 
     async def check_golds(self, indices: Sequence[int]) -> list[GoldReport]:
         self.asked += indices
@@ -55,3 +58,25 @@ def test_a_verifier_that_cannot_tell_keeps_all() -> None:
     pool = FakePool(checks=False)
     assert len(usable(pool, 10)) == 10
     assert pool.asked == []
+
+
+def held(pool: FakePool, indices: Sequence[int], **choice: Any) -> list[int]:
+    environment = EnvironmentChoice.model_validate({"use": "math", **choice})
+    return asyncio.run(held_out(pool, environment, indices))  # type: ignore[arg-type]
+
+
+def test_held_out_tasks_are_left_out_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert held(FakePool(), range(0, 900, 2), bad_golds="drop") == [
+        index for index in range(0, 900, 2) if index % 3
+    ]
+    assert "math: dropped for its gold answer, t6: it is empty" in capsys.readouterr().out
+
+
+def test_held_out_tasks_refuse_a_run_where_the_config_says_so() -> None:
+    with pytest.raises(RunError, match="can't judge by 1 gold answer"):
+        held(FakePool(), [1, 2, 3])
+
+
+def test_held_out_tasks_that_all_fail_refuse_the_evaluation() -> None:
+    with pytest.raises(RunError, match="no held-out task of environment math is left"):
+        held(FakePool(), [3, 6], bad_golds="drop")

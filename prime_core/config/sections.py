@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from prime_core.config.broadcast import ShardcastSection
 from prime_core.config.section import NAME, FilePath, PluginChoice, Refusal, Section
 from prime_core.config.training import (
     AdvantageSection,
@@ -49,6 +50,7 @@ __all__ = [
     "RunConfig",
     "RunSection",
     "Section",
+    "ShardcastSection",
     "StoreSection",
     "SwarmNode",
     "SwarmSection",
@@ -293,6 +295,9 @@ class RunConfig(Section):
     hosting: HostingSection = Field(default_factory=HostingSection, description="environment hosts")
     store: StoreSection = Field(
         default_factory=StoreSection, description="where immutable objects live"
+    )
+    shardcast: ShardcastSection = Field(
+        default_factory=ShardcastSection, description="how new weights reach the workers"
     )
     trackers: list[PluginChoice] = Field(default_factory=list, description="metric trackers")
     plugins: PluginsSection = Field(

@@ -1,0 +1,274 @@
+"""One HTTP connection to a relay, read with a deadline at every byte.
+
+Download threads own one per relay. Blocking sockets and one buffer: the bytes go from the kernel to
+the hash and the file without a copy in between, and nothing that a relay sends makes it wait longer
+or hold more than the caller allows.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from urllib.parse import urlsplit
+
+from prime_core.api.errors import FormatError, PrimeError
+
+HEAD_LIMIT = 16 * 1024
+BUFFER = 512 * 1024
+_TICK_S = 0.5  # how soon a cancelled transfer ends
+
+_STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})(?: [^\r\n]*)?")
+_LENGTH = re.compile(rb"\d{1,18}")
+
+
+class RelayError(PrimeError):
+    """A relay that can't be reached, is too slow, or breaks off."""
+
+
+class RelayLied(RelayError):
+    """A relay that sent what can't be right: another size, hash, signature or answer."""
+
+
+class RelayLacks(RelayError):
+    """A relay that hasn't got it: not yet, not any more (`gone`), or it's busy."""
+
+    def __init__(self, what: str, *, where: str, gone: bool = False) -> None:
+        self.gone = gone
+        super().__init__(what, where=where)
+
+
+class Cancelled(Exception):
+    """The caller doesn't want the bytes any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a relay may take.
+
+    Attributes:
+        connect_s: for a connection, and for the head of an answer beyond what was asked to wait.
+        least_bytes_per_s: over every `window_s` of a body.
+    """
+
+    connect_s: float = 10.0
+    least_bytes_per_s: float = 64 * 1024
+    window_s: float = 8.0
+
+
+def parse_address(text: str) -> tuple[str, str, int, str]:
+    """(scheme, host, port, path prefix) of a relay's URL; FormatError where it isn't one."""
+    parts = urlsplit(text if "://" in text else f"http://{text}")
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == -1 or parts.query:
+        raise FormatError(
+            f"{text!r} is no relay's address", fix="write http://HOST:PORT or https://HOST"
+        )
+    default = 443 if parts.scheme == "https" else 80
+    return parts.scheme, parts.hostname, port or default, parts.path.rstrip("/")
+
+
+class Connection:
+    """A connection that is opened on use and again where it broke.
+
+    Args:
+        address: the relay's URL.
+        tls: verifies `https` relays; the system's authorities unless given.
+    """
+
+    def __init__(
+        self, address: str, patience: Patience | None = None, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self.address = address
+        self._scheme, self._host, self._port, self._prefix = parse_address(address)
+        self._patience = patience or Patience()
+        self._tls = tls
+        self._socket: socket.socket | None = None
+        self._ahead = b""
+        self._buffer = memoryview(bytearray(BUFFER))
+
+    def get(self, target: str, limit: int, *, wait_s: float = 0.0) -> bytes:
+        """A small body.
+
+        Args:
+            target: path and query.
+            limit: more bytes than this are a lie.
+            wait_s: how long the relay was asked to hold its answer.
+
+        Raises:
+            RelayError, RelayLied, RelayLacks: as the classes say.
+        """
+        size = self._ask(target, wait_s)
+        if size > limit:
+            self.close()
+            raise RelayLied(f"answer of {size} bytes, allowed are {limit}", where=self.address)
+        taken = bytearray()
+        self._body(size, taken.extend, None)
+        return bytes(taken)
+
+    def get_into(
+        self,
+        target: str,
+        size: int,
+        take: Callable[[memoryview], None],
+        cancelled: Callable[[], bool] | None = None,
+    ) -> None:
+        """A body of exactly `size` bytes, handed on as it comes.
+
+        Raises:
+            Cancelled: `cancelled` said so.
+            RelayError, RelayLied, RelayLacks: as the classes say; what `take` raises passes.
+        """
+        length = self._ask(target, 0.0)
+        if length != size:
+            self.close()
+            raise RelayLied(f"{length} bytes where {size} belong", where=self.address)
+        self._body(size, take, cancelled)
+
+    def close(self) -> None:
+        """Close it; the next request opens a new one."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        self._ahead = b""
+
+    def __enter__(self) -> Connection:
+        """For `with`: closed at its end."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _ask(self, target: str, wait_s: float) -> int:
+        """Send a request, read the head of the answer; the length of its body."""
+        reused = self._socket is not None
+        try:
+            return self._ask_once(target, wait_s)
+        except (RelayLied, RelayLacks):
+            raise
+        except RelayError:
+            if not reused:
+                raise
+        # The relay may have closed an idle connection; that is no fault.
+        return self._ask_once(target, wait_s)
+
+    def _ask_once(self, target: str, wait_s: float) -> int:
+        deadline = time.monotonic() + self._patience.connect_s + wait_s
+        try:
+            if self._socket is None:
+                self._open()
+            assert self._socket is not None
+            request = f"GET {self._prefix}{target} HTTP/1.1\r\nHost: {self._host}\r\n\r\n"
+            self._socket.settimeout(self._patience.connect_s)
+            self._socket.sendall(request.encode())
+            head = self._head(deadline)
+        except (OSError, ssl.SSLError) as error:
+            self.close()
+            raise self._broken(error) from error
+        return self._length(head, target)
+
+    def _open(self) -> None:
+        plain = socket.create_connection((self._host, self._port), self._patience.connect_s)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._scheme == "https":
+            context = self._tls or ssl.create_default_context()
+            try:
+                self._socket = context.wrap_socket(plain, server_hostname=self._host)
+            except OSError:
+                plain.close()
+                raise
+        else:
+            self._socket = plain
+
+    def _head(self, deadline: float) -> bytes:
+        assert self._socket is not None
+        while (end := self._ahead.find(b"\r\n\r\n")) < 0:
+            if len(self._ahead) > HEAD_LIMIT:
+                raise OSError("the answer's head has no end")
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("no answer in time")
+            self._socket.settimeout(left)
+            count = self._socket.recv_into(self._buffer[: 64 * 1024])
+            if count == 0:
+                raise ConnectionResetError("the relay closed the connection")
+            self._ahead += bytes(self._buffer[:count])
+        head, self._ahead = self._ahead[:end], self._ahead[end + 4 :]
+        return head
+
+    def _length(self, head: bytes, target: str) -> int:
+        lines = head.split(b"\r\n")
+        status = _STATUS.fullmatch(lines[0])
+        fields: dict[bytes, bytes] = {}
+        for line in lines[1:]:
+            name, _, value = line.partition(b":")
+            fields.setdefault(name.strip().lower(), value.strip())
+        length = fields.get(b"content-length", b"")
+        if status is None or not _LENGTH.fullmatch(length) or b"transfer-encoding" in fields:
+            self.close()
+            raise RelayLied("its answer has no status or no length", where=self.address)
+        code = int(status[1])
+        if code == 200:
+            return int(length)
+        if int(length):
+            self.close()  # an error page isn't read
+        if code in (404, 410, 425, 429, 503):
+            raise RelayLacks(f"{code} for {target}", where=self.address, gone=code == 410)
+        raise RelayError(f"{code} for {target}", where=self.address)
+
+    def _body(
+        self,
+        size: int,
+        take: Callable[[memoryview], None],
+        cancelled: Callable[[], bool] | None,
+    ) -> None:
+        assert self._socket is not None
+        try:
+            ahead = memoryview(self._ahead[:size])
+            self._ahead = self._ahead[size:]
+            if ahead:
+                take(ahead)
+            left = size - len(ahead)
+            since, had = time.monotonic(), left
+            self._socket.settimeout(_TICK_S)
+            while left > 0:
+                if cancelled is not None and cancelled():
+                    raise Cancelled
+                try:
+                    count = self._socket.recv_into(self._buffer[: min(left, BUFFER)])
+                except TimeoutError:
+                    count = -1
+                now = time.monotonic()
+                if count == 0:
+                    raise ConnectionResetError("the relay closed the connection")
+                if count > 0:
+                    take(self._buffer[:count])
+                    left -= count
+                if now - since > self._patience.window_s:
+                    if (had - left) / (now - since) < self._patience.least_bytes_per_s and left:
+                        raise TimeoutError("slower than the least that is allowed")
+                    since, had = now, left
+        except OSError as error:
+            self.close()
+            raise self._broken(error) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _broken(self, error: OSError) -> RelayError:
+        return RelayError(
+            f"the transfer broke: {error.strerror or error or type(error).__name__}",
+            where=self.address,
+        )

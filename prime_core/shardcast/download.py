@@ -1,0 +1,287 @@
+"""One policy version through relays into a shelf: follow its messages, fetch shards, blame liars.
+
+Relays and clients run a `Download` for each version that they take. It asks for shards while later
+ones are still being cut; every byte is hashed as it's written, and what it believes is the
+trainer's signature alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from prime_core.api.errors import FormatError, IntegrityError, PrimeError, StoreError
+from prime_core.shardcast.choosing import Relays
+from prime_core.shardcast.connection import (
+    Cancelled,
+    Connection,
+    Patience,
+    RelayError,
+    RelayLacks,
+    RelayLied,
+)
+from prime_core.shardcast.counting import Counters
+from prime_core.shardcast.flights import Flight, Flights
+from prime_core.shardcast.incoming import Incoming
+from prime_core.shardcast.shelf import Shelf
+from prime_core.store.objects import MESSAGE_LIMIT
+
+logger = logging.getLogger(__name__)
+
+_PAUSE_S = 0.05  # after "not yet"; doubles up to the next
+_LONG_PAUSE_S = 2.0
+
+
+class VersionFailed(PrimeError):
+    """A version that can't be had now; `gone` where no relay has it any more."""
+
+    def __init__(self, what: str, *, gone: bool = False) -> None:
+        self.gone = gone
+        super().__init__(what, fix="take the next version; it may be tried again later")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a version is fetched.
+
+    Attributes:
+        connections: shards under way at once.
+        stall_s: without a new message or shard for so long, the version is given up.
+        wait_s: how long a relay is asked to hold an answer that has nothing new.
+    """
+
+    connections: int = 4
+    stall_s: float = 60.0
+    wait_s: int = 10
+    patience: Patience = field(default_factory=Patience)
+    tls: ssl.SSLContext | None = None
+
+
+class Download:
+    """The transfer of one version.
+
+    Args:
+        version: which.
+        shelf: where it goes; what is there already is kept.
+        relays: whom to ask.
+        stop: set from outside, it ends the transfer.
+        changed: called when more of the version may be served.
+    """
+
+    def __init__(
+        self,
+        version: int,
+        shelf: Shelf,
+        relays: Relays,
+        settings: Settings,
+        counters: Counters,
+        *,
+        stop: threading.Event | None = None,
+        changed: Callable[[], None] | None = None,
+    ) -> None:
+        self.version = version
+        self._shelf, self._relays, self._settings = shelf, relays, settings
+        self._counters, self._changed = counters, changed
+        self._stop = stop or threading.Event()
+        self._flights = Flights()
+        self._entry: Incoming | None = None
+        self._error: PrimeError | None = None
+        self._gone: set[str] = set()
+        self._progress = time.monotonic()
+        self._asked = 0  # messages whose shards were handed to the flights
+
+    @property
+    def fraction(self) -> float:
+        """How much of it is there, from 0 to 1."""
+        entry = self._entry
+        return entry.done_count / entry.reader.header.shard_count if entry else 0.0
+
+    def run(self) -> Incoming:
+        """Fetch until it's complete.
+
+        Raises:
+            VersionFailed: no relay gives it, or not fast enough.
+            StoreError: this machine's disk can't hold it.
+            Cancelled: `stop` was set.
+        """
+        threads: list[threading.Thread] = []
+        try:
+            with _Connections(self._settings) as connections:
+                entry = self._begin(connections)
+                entry.checked.wait()
+                for number in range(self._settings.connections):
+                    name = f"shards-{self.version}-{number}"
+                    threads.append(threading.Thread(target=self._work, name=name, daemon=True))
+                    threads[-1].start()
+                self._queue(entry)
+                while not entry.complete:
+                    self._check()
+                    if entry.reader.sealed:
+                        self._stop.wait(0.01)
+                    else:
+                        self._follow(connections, entry)
+        finally:
+            self._flights.end()
+            for thread in threads:
+                thread.join()
+        return entry
+
+    def _begin(self, connections: _Connections) -> Incoming:
+        entry = self._shelf.get(self.version)
+        while entry is None:
+            self._check()
+            entry = self._follow(connections, None)
+        self._entry = entry
+        return entry
+
+    def _check(self) -> None:
+        if self._stop.is_set():
+            raise Cancelled
+        if self._error is not None:
+            raise self._error
+        if self._gone and self._gone.issuperset(self._relays.addresses):
+            raise VersionFailed(f"version {self.version}: every relay has collected it", gone=True)
+        if time.monotonic() - self._progress > self._settings.stall_s:
+            raise VersionFailed(
+                f"version {self.version}: nothing new for {self._settings.stall_s:.0f} s"
+            )
+
+    def _follow(self, connections: _Connections, entry: Incoming | None) -> Incoming | None:
+        """Ask one relay for what follows the last message, and take it in."""
+        address = self._relays.choose(self._gone)
+        if address is None:
+            self._stop.wait(_PAUSE_S)
+            return entry
+        known = len(entry.reader.messages) if entry else 0
+        # A short wait where others could be asked: this one may know less than they do.
+        wait = min(self._settings.wait_s, 2 if len(self._relays.addresses) > 1 else 60)
+        target = f"/policies/{self.version:06d}/manifest?from={known}&wait={wait}"
+        try:
+            body = connections[address].get(target, MESSAGE_LIMIT + 1, wait_s=wait)
+            for message in body.splitlines():
+                if entry is None:
+                    entry = self._shelf.begin(message, self.version)
+                    self._entry = entry
+                elif not entry.reader.sealed:
+                    entry.feed(message)
+                self._progress = time.monotonic()
+        except (FormatError, IntegrityError) as error:
+            self._blame(address, error)
+        except RelayError as error:
+            self._note(address, error)
+            if isinstance(error, RelayLacks):
+                self._stop.wait(_PAUSE_S)
+        if entry is not None:
+            self._queue(entry)
+            self._tell()
+        return entry
+
+    def _queue(self, entry: Incoming) -> None:
+        for shard in entry.reader.shards[self._asked :]:
+            self._asked += 1
+            if not entry.has(shard.index):
+                self._flights.add(shard.index, shard.size)
+
+    def _work(self) -> None:
+        with _Connections(self._settings) as connections:
+            while (flight := self._flights.take(self._estimate)) is not None:
+                now = time.monotonic()
+                avoided = {a for a, until in flight.avoid.items() if until > now}
+                address = self._relays.choose(self._gone | avoided)
+                if address is None:
+                    self._flights.back(flight)
+                    self._stop.wait(_PAUSE_S / 2)
+                    continue
+                try:
+                    self._fetch(connections[address], flight, address)
+                except Cancelled:
+                    self._flights.back(flight)
+                except (RelayError, IntegrityError) as error:
+                    if isinstance(error, RelayError):
+                        self._note(address, error)
+                    else:
+                        self._blame(address, error)
+                    pause = _PAUSE_S if isinstance(error, RelayLacks) else _LONG_PAUSE_S
+                    flight.avoid[address] = time.monotonic() + pause
+                    self._flights.back(flight)
+                except StoreError as error:
+                    self._error = error
+                    self._flights.back(flight)
+                    return
+                else:
+                    self._flights.landed(flight)
+                    self._tell()
+
+    def _fetch(self, connection: Connection, flight: Flight, address: str) -> None:
+        entry = self._entry
+        assert entry is not None
+        digest = hashlib.sha256()
+
+        def take(data: memoryview) -> None:
+            digest.update(data)
+            entry.write(flight.index, flight.received, data)
+            flight.received += len(data)
+
+        flight.since, flight.address = time.monotonic(), address
+        target = f"/policies/{self.version:06d}/shard-{flight.index:05d}.bin"
+        connection.get_into(target, flight.size, take, lambda: flight.cancelled)
+        entry.mark(flight.index, digest.digest())
+        self._progress = time.monotonic()
+        self._relays.succeeded(address, flight.size, self._progress - flight.since)
+        self._counters.add("shards_received_total")
+        self._counters.add("shard_bytes_received_total", flight.size)
+
+    def _estimate(self, flight: Flight) -> float | None:
+        """Seconds for a shard from the best relay but its own."""
+        speeds = [
+            self._relays[address].bandwidth
+            for address in self._relays.addresses
+            if address != flight.address and address not in self._relays.banned()
+        ]
+        best = max((speed for speed in speeds if speed), default=None)
+        return flight.size / best if best else None
+
+    def _note(self, address: str, error: RelayError) -> None:
+        if isinstance(error, RelayLied):
+            self._blame(address, error)
+        elif isinstance(error, RelayLacks):
+            if error.gone:
+                self._gone.add(address)
+        else:
+            self._relays.failed(address)
+            self._counters.add("transfers_broken_total")
+            logger.info("version %d: %s", self.version, error)
+
+    def _blame(self, address: str, error: PrimeError) -> None:
+        self._relays.lied(address)
+        self._counters.add("lies_total")
+        logger.warning("version %d: relay %s is left out: %s", self.version, address, error)
+
+    def _tell(self) -> None:
+        if self._changed is not None:
+            self._changed()
+
+
+class _Connections:
+    """One thread's connections, one a relay."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._open: dict[str, Connection] = {}
+
+    def __getitem__(self, address: str) -> Connection:
+        if address not in self._open:
+            self._open[address] = Connection(address, self._settings.patience, self._settings.tls)
+        return self._open[address]
+
+    def __enter__(self) -> _Connections:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for connection in self._open.values():
+            connection.close()

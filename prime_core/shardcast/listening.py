@@ -1,0 +1,91 @@
+"""What all relays of a client announce, heard as soon as they know it.
+
+Relays and followers hold one `Announcements`. A version that is announced is only worth a try: that
+it's there is known when its signed header has come.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from prime_core.shardcast.client import Client, read_listing
+from prime_core.shardcast.connection import RelayError, RelayLied
+
+logger = logging.getLogger(__name__)
+
+_WAIT_S = 2  # one answer is held so long: the process ends as soon, whatever a relay does
+_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 8.0
+
+
+class Announcements:
+    """One thread a relay, from `start` to `close`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._stop = threading.Event()
+        self._condition = threading.Condition()
+        self._listed: dict[str, set[int]] = {}
+        self._changes = 0
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Begin to listen; returns at once."""
+        for address in self._client.relays.addresses:
+            thread = threading.Thread(
+                target=self._listen, args=(address,), name=f"listen {address}", daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+
+    def close(self) -> None:
+        """End the threads and wait for them."""
+        self._stop.set()
+        self.ring()
+        for thread in self._threads:
+            thread.join()
+
+    def versions(self) -> set[int]:
+        """What any relay has announced last."""
+        with self._condition:
+            return {version for listed in self._listed.values() for version in listed}
+
+    def ring(self) -> None:
+        """Wake `wait`: something else has changed."""
+        with self._condition:
+            self._changes += 1
+            self._condition.notify_all()
+
+    def wait(self, seconds: float) -> None:
+        """Until something changes that a `wait` hasn't returned for, or for so long."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._changes > 0, seconds)
+            self._changes = 0
+
+    def _listen(self, address: str) -> None:
+        pause = _PAUSE_S
+        newest: int | None = None
+        with self._client.connection(address) as connection:
+            while not self._stop.is_set():
+                try:
+                    listed = set(read_listing(connection, after=newest, wait_s=_WAIT_S))
+                except RelayError as error:
+                    if isinstance(error, RelayLied):
+                        self._client.relays.lied(address)
+                    level = logging.WARNING if pause == _PAUSE_S else logging.DEBUG
+                    logger.log(level, "%s can't be heard: %s", address, error)
+                    self._hear(address, set())
+                    newest = None
+                    self._stop.wait(pause)
+                    pause = min(2 * pause, _LONGEST_PAUSE_S)
+                else:
+                    pause, newest = _PAUSE_S, max(listed, default=None)
+                    self._hear(address, listed)
+
+    def _hear(self, address: str, listed: set[int]) -> None:
+        with self._condition:
+            if self._listed.get(address) != listed:
+                self._listed[address] = listed
+                self._changes += 1
+                self._condition.notify_all()

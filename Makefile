@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 MEMBERS := environments/arithmetic environments/jsonl environments/math environments/code verifiers/exact verifiers/math verifiers/code \
-           plugins/rewards plugins/length_budgets plugins/data_filters plugins/observers \
+           plugins/rewards plugins/length_budgets plugins/data_filters plugins/observers plugins/sanity_checks \
            plugins/sandbox_nsjail plugins/sandbox_bwrap plugins/sandbox_landlock
 PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 # Two torch threads a process stall on small shared machines; every process takes its own from the config.

@@ -47,6 +47,7 @@ class RunFacts:
         score_ranges: lowest and highest score by environment label.
         deterministic: labels of environments that declare themselves so.
         max_groups: of one submission.
+        dtype: float32 or bfloat16, of the served weights: what rounding may differ by.
     """
 
     run_id: str
@@ -63,6 +64,7 @@ class RunFacts:
     deterministic: frozenset[str]
     max_groups: int
     group_size: int
+    dtype: str = "float32"
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,20 +71,23 @@ class ToyPolicy:
 
     def prefill(self, row: RolloutView) -> RowPrefill:
         """What the policy says of a row's model tokens."""
-        last, found = row.prompt_tokens[-1], []
-        for position, token in enumerate(row.completion_tokens):
-            values = self.logprobs(last, position).astype(np.float64)
-            chances = np.exp(values)
-            mean = float((chances * values).sum())
-            variance = float((chances * (values - mean) ** 2).sum())
-            seeds, places = np.array([row.sampling_seed]), np.array([position])
-            winner = int(gumbel_argmax(values[None].astype(np.float32), seeds, places)[0])
-            noise = gumbel_at(seeds.repeat(2), places.repeat(2), np.array([winner, token]))
-            gap = values[winner] + noise[0] - values[token] - noise[1]
-            found.append((values[token], mean, variance, max(0.0, float(gap))))
-            last = token
-        columns = np.array(found, dtype=np.float64).reshape(-1, 4).T
-        return RowPrefill(columns[0], columns[1], columns[2], columns[3])
+        tokens = np.array(row.completion_tokens, dtype=np.int64)
+        places = np.arange(tokens.size)
+        before = [row.prompt_tokens[-1], *row.completion_tokens[:-1]]
+        rows = np.array([self.logprobs(last, i) for i, last in enumerate(before)], dtype=np.float32)
+        seeds = np.full(tokens.size, row.sampling_seed, dtype=np.int64)
+        winners = gumbel_argmax(rows, seeds, places)
+        values = rows.astype(np.float64)
+        chances = np.exp(values)
+        means = (chances * values).sum(axis=1)
+        best = values[places, winners] + gumbel_at(seeds, places, winners)
+        mine = values[places, tokens] + gumbel_at(seeds, places, tokens)
+        return RowPrefill(
+            logprobs=values[places, tokens],
+            means=means,
+            variances=(chances * (values - means[:, None]) ** 2).sum(axis=1),
+            race_gaps=np.maximum(0.0, best - mine),
+        )
 
 
 def toy_score(row: RolloutView) -> float:

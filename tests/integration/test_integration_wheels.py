@@ -102,6 +102,7 @@ def test_wheels_work_without_the_checkout(installed: Path, tmp_path: Path) -> No
         "length_budget.discrete",
         "data_filter.nonzero_signal",
         "observer.samples",
+        "sanity_check.replay",
         "inference_engine.transformers",
         "loss.grpo",
         "advantage.group_norm",

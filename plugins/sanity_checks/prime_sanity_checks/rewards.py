@@ -1,0 +1,143 @@
+"""Check `rewards`: scores and rewards are what the run's own hosts say of these completions.
+
+A verdict that a resource limit decided may differ between machines, and a node's error may be its
+machine's: both drop the group and accuse nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+from pydantic import Field
+
+from prime_core.api import (
+    CheckContext,
+    Context,
+    Finding,
+    Params,
+    Rescored,
+    RolloutView,
+    Severity,
+    Stage,
+    SubmissionView,
+)
+from prime_sanity_checks.findings import few
+
+VALUELESS = ("abstained", "error")
+
+
+class RewardsParams(Params):
+    """Parameters of the check `rewards`."""
+
+    tolerance: float = Field(
+        1e-5, ge=0, description="difference of scores and rewards, relative above 1"
+    )
+    loose_tolerance: float = Field(
+        0.1, ge=0, description="the same in environments that aren't deterministic"
+    )
+
+
+class Rewards:
+    """Scores every row that it looks at again; one call a group for the reward function."""
+
+    stage: Stage = "row"
+
+    def __init__(self, params: RewardsParams) -> None:
+        self._params = params
+
+    def check(self, submission: SubmissionView, context: CheckContext) -> Sequence[Finding]:
+        """Findings, group by group."""
+        rows = list(context.rows)
+        ours = dict(zip(rows, context.rescore(rows), strict=True))
+        groups: dict[str, list[int]] = {}
+        for index in rows:
+            groups.setdefault(submission.rows[index].group_id, []).append(index)
+        found = [
+            finding
+            for members in groups.values()
+            for finding in self._of_group(submission, members, ours, context)
+        ]
+        grave = [finding for finding in found if finding.severity != "drop"]
+        drops = [finding for finding in found if finding.severity == "drop"]
+        return [*few(grave), *drops]
+
+    def _of_group(
+        self,
+        submission: SubmissionView,
+        members: Sequence[int],
+        ours: dict[int, Rescored],
+        context: CheckContext,
+    ) -> Iterator[Finding]:
+        for index in members:
+            if ours[index].mismatch:
+                yield Finding("reject", f"its conversation: {ours[index].mismatch}"[:250], index)
+                return
+        for index in members:
+            reason = _dropped(submission.rows[index], ours[index])
+            if reason:
+                yield Finding("drop", reason, index)
+                return  # the rewards of a group depend on all its scores
+        environment = submission.rows[members[0]].environment
+        fixed = environment in context.run.deterministic
+        tolerance = self._params.tolerance if fixed else self._params.loose_tolerance
+        severity: Severity = "slash" if fixed else "reject"
+        for index in members:
+            for reason in _differences(submission.rows[index], ours[index], tolerance):
+                yield Finding(severity, reason, index)
+
+    def decoy(
+        self, submission: SubmissionView, context: CheckContext
+    ) -> Sequence[RolloutView] | None:
+        """Rows whose scores are turned over, and rewards with them."""
+        rows = cast("list[Any]", list(submission.rows))
+        changed = False
+        for index, row in enumerate(rows):
+            low, high = context.run.score_ranges.get(row.environment, (0.0, 0.0))
+            if row.score_status == "scored" and low != high:
+                other = low if row.score > (low + high) / 2 else high
+                rows[index] = replace(row, score=other, reward=row.reward + other - row.score)
+                changed = True
+        return rows if changed else None
+
+
+def _dropped(row: RolloutView, ours: Rescored) -> str:
+    """Why nobody can say who is right; "" where that can be said."""
+    here, there = ours.score.status in VALUELESS, row.score_status in VALUELESS
+    if here and there:
+        return ""
+    if here:
+        return f"our grader says {ours.score.status}, the node {row.score_status}"
+    if there:
+        return f"the node's grader says {row.score_status}, ours scores it"
+    differs = ours.score.status != row.score_status or not _close(ours.score.value, row.score, 1e-5)
+    return "a resource limit decided its score" if ours.limited and differs else ""
+
+
+def _differences(row: RolloutView, ours: Rescored, tolerance: float) -> Iterator[str]:
+    if ours.score.status in VALUELESS:
+        return
+    if row.score_status != ours.score.status:
+        yield f"says {row.score_status}, the verifier says {ours.score.status}"
+    elif not _close(row.score, ours.score.value, tolerance):
+        yield f"says score {row.score:g}, the verifier gives {ours.score.value:g}"
+    elif not _close(row.reward, ours.reward, tolerance):
+        yield f"says reward {row.reward:g}, the reward function gives {ours.reward:g}"
+    elif set(row.reward_parts) != set(ours.parts) or not all(
+        _close(value, ours.parts[name], tolerance) for name, value in row.reward_parts.items()
+    ):
+        yield "says other reward parts than the reward function"
+
+
+def _close(theirs: float | None, ours: float | None, tolerance: float) -> bool:
+    if theirs is None or ours is None:
+        return theirs is ours
+    value = float(np.float32(ours))
+    return abs(theirs - value) <= tolerance * max(1.0, abs(value))
+
+
+def make_rewards(params: RewardsParams, context: Context) -> Rewards:
+    """Factory of the spec."""
+    return Rewards(params)

@@ -1,0 +1,334 @@
+"""Every check keeps the contract: honest files pass, what it is for doesn't."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from prime_sanity_checks.assignment import Assignment
+from prime_sanity_checks.bounds import Bounds, BoundsParams
+from prime_sanity_checks.identity import Identity
+from prime_sanity_checks.logprobs import Logprobs, LogprobsParams
+from prime_sanity_checks.policy_digest import PolicyDigest
+from prime_sanity_checks.replay import Replay, ReplayParams
+from prime_sanity_checks.rewards import Rewards, RewardsParams
+from prime_sanity_checks.sampling import Sampling, SamplingParams
+from prime_sanity_checks.schema import Schema, SchemaParams
+from prime_sanity_checks.termination import Termination, TerminationParams
+from prime_sanity_checks.toploc import Toploc, ToplocParams
+
+from prime_core.api import Rescored, Score
+from prime_core.testing.contract import SanityCheckContract
+from prime_core.testing.toy_submission import (
+    EOS,
+    MAX_TOKENS,
+    ToyPolicy,
+    toy_submission,
+    with_row,
+    with_submission,
+)
+
+
+def with_tokens(given, index, tokens, **changes):
+    """A row with other tokens, consistent in its lengths; log-probabilities are the policy's."""
+    made = with_row(
+        given,
+        index,
+        completion_tokens=tokens,
+        completion_mask=[True] * len(tokens),
+        completion_logprobs=[-1.0] * len(tokens),
+        turn_ends=[len(tokens)],
+        **changes,
+    )
+    prefill = made[1].policy.prefill(made[0].rows[index])
+    return with_row(made, index, completion_logprobs=[min(0.0, float(v)) for v in prefill.logprobs])
+
+
+def longest(given):
+    return max(range(len(given[0].rows)), key=lambda index: given[0].rows[index].length)
+
+
+def other_policy():
+    """Rollouts of another policy, judged by the claimed one."""
+    view, context = toy_submission(policy=ToyPolicy(seed=5))
+    context.policy = ToyPolicy()
+    return view, context
+
+
+def greedy(given):
+    policy = given[1].policy
+    for index, row in enumerate(given[0].rows):
+        last, tokens = row.prompt_tokens[-1], []
+        while len(tokens) < MAX_TOKENS and last != EOS:
+            last = int(np.argmax(policy.logprobs(last, len(tokens))))
+            tokens.append(last)
+        given = with_tokens(given, index, tokens)
+    return given
+
+
+class TestSchema(SanityCheckContract):
+    @pytest.fixture
+    def make_sanity_check(self):
+        return lambda: Schema(SchemaParams())
+
+    @pytest.fixture
+    def dishonest(self):
+        view, context = toy_submission()
+        context.unreadable = "not Parquet\nat all"
+        return [(replace(view, rows=()), context)]
+
+
+class TestIdentity(SanityCheckContract):
+    @pytest.fixture
+    def make_sanity_check(self):
+        return Identity
+
+    @pytest.fixture
+    def dishonest(self):
+        cases = []
+        for changes in (
+            {"signer": "0x" + "cd" * 20},
+            {"sha256": "0" * 64},
+            {"n": 1},
+            {"step": 4},
+            {"run_id": "other"},
+            {"size": 1},
+        ):
+            view, context = toy_submission()
+            context.signed = replace(context.signed, **changes)
+            cases.append((view, context))
+        view, context = toy_submission()
+        context.signed = None
+        cases.append((view, context))
+        view, context = toy_submission()
+        context.node = replace(context.node, address=None)
+        cases.append((view, context))
+        view, context = toy_submission()
+        context.earlier = {view.sha256: "2-other-00000"}
+        cases.append((view, context))
+        view, context = toy_submission()
+        others = ({"policy_version": 0}, {"policy_version": 9}, {"node_class": "big"})
+        return [*cases, *(with_submission(context, replace(view, **each)) for each in others)]
+
+
+class TestPolicyDigest(SanityCheckContract):
+    @pytest.fixture
+    def make_sanity_check(self):
+        return PolicyDigest
+
+    @pytest.fixture
+    def dishonest(self):
+        given = toy_submission()
+        view, context = given
+        return [
+            with_row(given, 1, policy_digest=bytes(32)),
+            with_row(given, 2, policy_version=2),
+            with_row(given, 2, submission=2),
+            with_submission(context, replace(view, policy_digest="00" * 32)),
+            with_submission(context, replace(view, metadata={**view.metadata, "run_id": "x"})),
+            with_submission(context, replace(view, metadata=None)),
+        ]
+
+
+class TestAssignment(SanityCheckContract):
+    @pytest.fixture
+    def make_sanity_check(self):
+        return Assignment
+
+    @pytest.fixture
+    def dishonest(self):
+        given = toy_submission()
+        view, context = given
+        return [
+            with_row(given, 0, task_id="t9"),
+            with_row(given, 3, sampling_seed=7),
+            with_row(given, 3, length_budget=8),
+            with_row(given, 4, prompt_tokens=[5, 6, 9]),
+            with_row(given, 4, environment="other"),
+            with_row(given, 5, temperature=0.5),
+            with_row(given, 6, max_tokens=9),
+            with_row(given, 7, sample=0),
+            with_submission(context, replace(view, rows=view.rows[:-1])),
+            with_submission(context, replace(view, groups=9)),
+        ]
+
+    def test_a_prompt_that_only_the_node_could_not_make_drops_the_group(self):
+        given = with_row(
+            toy_submission(), 0, prompt_tokens=[], score_status="error", score=None, reward=None
+        )
+        (found,) = Assignment().check(*given)
+        assert (found.severity, found.row) == ("drop", 0)
+
+    def test_another_task_is_a_choice_and_slashes(self):
+        (found,) = Assignment().check(*with_row(toy_submission(), 0, task_id="t9"))
+        assert found.severity == "slash"
+
+
+class TestBounds(SanityCheckContract):
+    @pytest.fixture
+    def make_sanity_check(self):
+        return lambda: Bounds(BoundsParams())
+
+    @pytest.fixture
+    def dishonest(self):
+        given = toy_submission()
+        logprobs = given[0].rows[0].completion_logprobs
+        return [
+            with_row(given, 0, score=1.5),
+            with_row(given, 0, reward=float("nan")),
+            with_row(given, 0, reward_parts={"task": 1e9}),
+            with_row(given, 0, score_status="invalid_output", score=1.0),
+            with_row(given, 0, completion_tokens=[99]),
+            with_row(given, 0, prompt_tokens=[1] * 17),
+            with_row(given, 0, completion_mask=[True] * (MAX_TOKENS + 1)),
+            with_row(given, 0, completion_logprobs=[-90.0, *logprobs[1:]]),
+            with_row(given, 0, turn_ends=[1, 2, 3, 4, 5]),
+            with_row(given, 0, environment="other"),
+        ]
+
+
+class TestTermination(SanityCheckContract):
+    @pytest.fixture
+    def make_sanity_check(self):
+        return lambda: Termination(TerminationParams())
+
+    @pytest.fixture
+    def dishonest(self):
+        given = toy_submission()
+        index = longest(given)
+        tokens = list(given[0].rows[index].completion_tokens)
+        assert len(tokens) > 6
+        return [
+            with_tokens(given, index, tokens[:5], finish_reason="length"),
+            with_tokens(given, index, tokens[:5], finish_reason="stop"),
+            with_tokens(given, index, [*tokens[:4], EOS, 3, 4], finish_reason="stop"),
+            with_tokens(given, index, [*tokens[:4], EOS], finish_reason="stop"),
+            with_row(given, index, finish_reason="turns"),
+        ]
+
+
+class TestRewards(SanityCheckContract):
+    @pytest.fixture
+    def make_sanity_check(self):
+        return lambda: Rewards(RewardsParams())
+
+    @pytest.fixture
+    def dishonest(self):
+        given = toy_submission()
+        other = 1.0 - given[0].rows[0].score
+        mismatch = toy_submission()
+        mismatch[1].scores = {2: Rescored(Score(0.0), 0.0, {}, mismatch="other words")}
+        return [
+            with_row(given, 0, score=other, reward=other),
+            with_row(given, 1, reward=0.5),
+            with_row(given, 1, reward_parts={"task": 0.5}),
+            with_row(given, 1, reward_parts={}),
+            with_row(given, 0, score_status="invalid_output", score=0.0, reward=0.0),
+            mismatch,
+        ]
+
+    @pytest.mark.parametrize(
+        ("ours", "theirs"),
+        [
+            (Rescored(Score(None, "error"), None, {}), {}),
+            (Rescored(Score(0.0, "invalid_output"), 0.0, {}, limited=True), {"score": 1.0}),
+            (None, {"score_status": "error", "score": None, "reward": None, "reward_parts": {}}),
+        ],
+    )
+    def test_what_two_machines_may_see_differently_drops_the_group(self, ours, theirs):
+        given = with_row(toy_submission(), 5, **theirs)
+        if ours is not None:
+            given[1].scores = {5: ours}
+        (found,) = Rewards(RewardsParams()).check(*given)
+        assert (found.severity, found.row) == ("drop", 5)
+
+    def test_errors_on_both_sides_are_nothing(self):
+        given = with_row(
+            toy_submission(), 5, score_status="error", score=None, reward=None, reward_parts={}
+        )
+        given[1].scores = {5: Rescored(Score(None, "error"), None, {})}
+        assert Rewards(RewardsParams()).check(*given) == []
+
+    def test_an_environment_that_is_not_deterministic_is_never_slashed(self):
+        view, context = with_row(toy_submission(), 1, reward=0.5)
+        context.run = replace(context.run, deterministic=frozenset())
+        assert [f.severity for f in Rewards(RewardsParams()).check(view, context)] == ["reject"]
+
+
+class TestLogprobs(SanityCheckContract):
+    @pytest.fixture
+    def make_sanity_check(self):
+        return lambda: Logprobs(LogprobsParams())
+
+    @pytest.fixture
+    def dishonest(self):
+        given = toy_submission()
+        logprobs = given[0].rows[0].completion_logprobs
+        return [
+            with_row(given, 0, completion_logprobs=[0.0] * len(logprobs)),
+            with_row(given, 0, completion_logprobs=[logprobs[0] - 0.3, *logprobs[1:]]),
+            other_policy(),
+        ]
+
+
+class TestSampling(SanityCheckContract):
+    @pytest.fixture
+    def make_sanity_check(self):
+        return lambda: Sampling(SamplingParams())
+
+    @pytest.fixture
+    def dishonest(self):
+        given = toy_submission(groups=8, group_size=8)
+        index = longest(given)
+        policy = given[1].policy
+        poison = list(given[0].rows[index].completion_tokens)[:8]
+        while len(poison) < 30:  # a passage that the policy would never say
+            poison.append(int(np.argmin(policy.logprobs(poison[-1], len(poison))[1:])) + 1)
+        return [with_tokens(given, index, poison), greedy(given), other_policy()]
+
+
+class TestReplay(SanityCheckContract):
+    @pytest.fixture
+    def make_sanity_check(self):
+        return lambda: Replay(ReplayParams())
+
+    @pytest.fixture
+    def dishonest(self):
+        given = toy_submission()
+        index = longest(given)
+        policy, row = given[1].policy, given[0].rows[index]
+        tokens, _, finish = policy.sample(row.prompt_tokens, 12345, MAX_TOKENS)
+        best_of_many = with_tokens(given, index, tokens, finish_reason=finish)
+        return [best_of_many, greedy(given), other_policy()]
+
+
+class TestToploc(SanityCheckContract):
+    @pytest.fixture
+    def make_sanity_check(self):
+        return lambda: Toploc(ToplocParams())
+
+    @pytest.fixture
+    def dishonest(self):
+        given = toy_submission()
+        proofs = given[0].rows[0].proofs
+        return [
+            with_row(given, 0, proofs=b""),
+            with_row(given, 0, proofs=proofs + proofs),
+            with_row(given, 0, proofs=bytes(len(proofs))),
+            with_row(given, 0, completion_mask=[], completion_tokens=[]),
+        ]
+
+
+@pytest.mark.parametrize("check", [Replay(ReplayParams()), Sampling(SamplingParams())])
+def test_honest_rollouts_pass(check):
+    for seed in range(30):
+        assert list(check.check(*toy_submission(seed=seed, policy=ToyPolicy(seed % 10)))) == []
+
+
+def test_costly_checks_look_at_the_rows_of_the_context_alone():
+    view, context = with_row(toy_submission(groups=4), 0, reward=0.5)
+    context.rows = range(4, 8)
+    assert list(Rewards(RewardsParams()).check(view, context)) == []
+    context.rows = range(4)
+    assert list(Rewards(RewardsParams()).check(view, context))

@@ -26,7 +26,8 @@ _PROCESS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 class Trace:
     """One process's spans.
 
-    Span names: generate, score, wait, load_policy, train, logprobs, optimizer, publish, intake.
+    Span names: generate, score, wait, load_policy, train, logprobs, optimizer, snapshot,
+    publish, fetch, intake.
     """
 
     def __init__(self, run_dir: Path, process: str) -> None:

@@ -19,13 +19,14 @@ from torch import Tensor
 
 from prime_core.signing import Signer
 from prime_core.store import policy as policies
-from prime_core.store.layout import MODEL, parse_numbered, policy_dir
+from prime_core.store.layout import MODEL, parse_numbered, policy_dir, policy_weights_path
 from prime_core.store.objects import ObjectStore
 
 logger = logging.getLogger(__name__)
 
 SERVED = "served"  # local directory of the run: weights of the version that is being published
 SCRATCH = ".fetched-policy-"
+WEIGHTS = Path(policy_weights_path(0)).name
 
 
 class Publisher:
@@ -39,6 +40,7 @@ class Publisher:
         nonce: 32 bytes for version 0's header, so that runs with one id repeat each other; None
             draws it, which is what a run with strangers needs: nobody may know the first beacon
             before version 0 is sealed.
+        shard_bytes: size of a shard; None for one shard: nothing is cut on one machine.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Publisher:
         run_id: str,
         signer: Signer,
         nonce: bytes | None = None,
+        shard_bytes: int | None = None,
     ) -> None:
         self._store = store
         self._run_dir = run_dir
@@ -55,6 +58,11 @@ class Publisher:
         self._signer = signer
         self._oldest = 1  # versions from this one on may still hold weights
         self._nonce = nonce
+        self._shard_bytes = shard_bytes
+
+    def is_sealed(self, version: int) -> bool:
+        """Whether a version is published already."""
+        return policies.is_sealed(self._store, version)
 
     def finish_started(self) -> None:
         """Seal what a killed trainer left on disk without its seal; drop its scratch."""
@@ -118,8 +126,10 @@ class Publisher:
         oldest = min(newest - keep + 1, needed_from)
         for version in range(self._oldest, oldest):
             directory = self._store.local_path(policy_dir(version))
-            for shard in directory.glob("shard-*.bin") if directory is not None else ():
-                shard.unlink(missing_ok=True)
+            if directory is None:
+                continue
+            for held in (directory / WEIGHTS, *directory.glob("shard-*.bin")):
+                held.unlink(missing_ok=True)
         self._oldest = max(self._oldest, oldest)
 
     def _equals_sealed(self, version: int, file: Path) -> bool:
@@ -142,7 +152,8 @@ class Publisher:
             file,
             self._signer,
             nonce=self._nonce if version == 0 else None,
-            shard_bytes=max(1, file.stat().st_size),  # one shard: nothing is cut on one machine
+            shard_bytes=self._shard_bytes or max(1, file.stat().st_size),
+            linked=True,
         )
 
 

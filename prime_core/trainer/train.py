@@ -25,6 +25,7 @@ from prime_core.store.metrics import MetricsLog
 from prime_core.store.objects import open_store
 from prime_core.store.trace import Trace
 from prime_core.trainer import batch as batches
+from prime_core.trainer.broadcasting import Broadcast
 from prime_core.trainer.checkpoint import checkpoints, load_newest, save_checkpoint
 from prime_core.trainer.fsdp import World, barrier, full_weights, open_world, shard
 from prime_core.trainer.grpo import Optimization, train_rollout_step
@@ -113,9 +114,11 @@ class Trainer:
             config.run.id,
             Signer.load(self.run_dir / KEYS / "trainer.key"),
             nonce_of(config),
+            config.shardcast.shard_bytes if config.shardcast.mode == "tree" else None,
         )
         process = "trainer" if world.leads else f"trainer-rank-{world.rank}"
         self.trace = Trace(self.run_dir, process)
+        self.broadcast = Broadcast(self.publisher, self.trace, self._drop_weights)
         self.metrics = MetricsLog(self.run_dir, process)
         self.trackers: list[tuple[str, Tracker]] = []
         if world.leads:
@@ -151,6 +154,7 @@ class Trainer:
                 with self.trace.span("checkpoint", step=step):
                     keep = self.config.trainer.keep_checkpoints
                     save_checkpoint(self.run_dir, done, self.policy, self.opt, self.world, keep)
+        self.broadcast.finish()
 
     def _train_step(self, step: int) -> dict[str, float]:
         """Wait for step `step`'s batch, train it, publish version `step` + 1."""
@@ -161,6 +165,7 @@ class Trainer:
                 step,
                 self.config.trainer.groups_per_step,
                 lambda reason: self.metrics.log(step, waiting_for=reason),
+                sleep=self._sleep,
             )
         idle = time.monotonic() - started
         groups = batches.load_groups(self.store, closed, self.config, self.advantage)
@@ -176,7 +181,7 @@ class Trainer:
             self.trace,
         )
         published = time.monotonic()
-        with self.trace.span("publish", step=step, version=step + 1):
+        with self.trace.span("snapshot", step=step, version=step + 1):
             same = self._publish(step + 1)
         measured = self.opt.measures.result(self.world)
         return {
@@ -194,16 +199,23 @@ class Trainer:
         }
 
     def _publish(self, version: int) -> bool:
-        """Gather, round to the served dtype, seal; keep the version for later mismatch passes."""
+        """Gather, round to the served dtype, hand over; keep the version for mismatch passes.
+
+        Returns False where these aren't the bits that were sealed under the version before.
+        """
         weights = full_weights(self.policy, self.world, self.served_dtype)
-        same = True
-        if self.world.leads:
-            same = self.publisher.publish(version, weights)
-            resumes_at = (checkpoints(self.run_dir) or [0])[-1]
-            needed_from = max(0, resumes_at - self.config.async_.max_lag)
-            self.publisher.drop_weights(version, self.config.store.keep_policies, needed_from)
+        same = self.broadcast.start(version, weights) if self.world.leads else True
         self.bank.remember(version)
         return same
+
+    def _drop_weights(self, version: int) -> None:
+        resumes_at = (checkpoints(self.run_dir) or [0])[-1]
+        needed_from = max(0, resumes_at - self.config.async_.max_lag)
+        self.publisher.drop_weights(version, self.config.store.keep_policies, needed_from)
+
+    def _sleep(self, seconds: float) -> None:
+        self.broadcast.check()
+        time.sleep(seconds)
 
     def _hold_versions(self, step: int, in_batch: set[int]) -> None:
         """Have the batch's versions in the bank, and none that no later step may need."""
@@ -241,6 +253,7 @@ class Trainer:
 
     def close(self) -> None:
         """Flush trackers and files."""
+        self.broadcast.settle()
         for name, tracker in self.trackers:
             try:
                 with self.hub.at_work("tracker", name):

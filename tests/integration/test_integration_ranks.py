@@ -27,8 +27,7 @@ TOLERANCE = 2e-5
 
 
 def weights(run_dir: Path, version: int) -> dict[str, np.ndarray]:
-    shards = sorted((run_dir / "policies" / f"{version:06d}").glob("shard-*.bin"))
-    return load(b"".join(shard.read_bytes() for shard in shards))
+    return load((run_dir / "policies" / f"{version:06d}" / "weights.safetensors").read_bytes())
 
 
 def family(supervisor: int) -> dict[int, psutil.Process]:

@@ -140,7 +140,7 @@ def test_weights_of_old_versions_are_dropped_but_not_those_a_resume_needs(
     policy = config.run.dir / "policies"
 
     def held() -> list[int]:
-        return sorted(int(shard.parent.name) for shard in policy.glob("*/shard-*.bin"))
+        return sorted(int(shard.parent.name) for shard in policy.glob("*/weights.safetensors"))
 
     play(config, dies_at=5)
     assert held() == [0, 2, 3, 4, 5]  # checkpoint 3 trains a batch of version 2 again

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sys
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -66,6 +67,8 @@ def close_step(config: RunConfig, step: int, *, unscored: bool = False, spoil: f
     if store.exists(closed_path(step)):
         return
     version = max(0, step - config.async_.level)
+    while not policies.is_sealed(store, version):  # it's published beside the training
+        time.sleep(0.01)
     path = submission_path(step, "worker-0", 0)
     data = write_submission(list(_rows(config, store, step, version, unscored, spoil)), META)
     store.put(path, data)

@@ -6,8 +6,6 @@ programs.
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from prime_core.api import Context, SandboxSpec, hookimpl
 from prime_core.api.jails import JailedSandbox, PoolParams
 from prime_sandbox_bwrap.launcher import BwrapLauncher
@@ -16,11 +14,7 @@ __all__ = ["BwrapLauncher", "BwrapParams", "make", "prime_sandboxes"]
 
 
 class BwrapParams(PoolParams):
-    """What the jails have in common, and the user that they run as."""
-
-    outer_user: int = Field(
-        65534, gt=0, description="user id outside, where this process is root; never root itself"
-    )
+    """What the sandboxes have in common; this one adds nothing."""
 
 
 def make(params: BwrapParams, context: Context) -> JailedSandbox:

@@ -10,12 +10,12 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from prime_core.api import IsolationLevel, Missing, SandboxError
 from prime_core.api.jails import Launched, Started, bpf_program
 from prime_core.api.jails.launching import (
     ENVIRONMENT,
+    DropsRoot,
     explain,
     python_variables,
     start_process,
@@ -62,7 +62,7 @@ def find_bwrap(variables: Mapping[str, str] = os.environ) -> Path | None:
     return Path(found) if found else None
 
 
-class BwrapLauncher:
+class BwrapLauncher(DropsRoot):
     """Launches by bubblewrap.
 
     Args:
@@ -72,14 +72,6 @@ class BwrapLauncher:
     name = "bwrap"
     level: IsolationLevel = "cgroups"
     pid_one = True
-
-    def __init__(self, outer_user: int) -> None:
-        self._drop = outer_user if os.geteuid() == 0 else None
-
-    @property
-    def other_user(self) -> bool:
-        """The jail's processes are of another user than ours."""
-        return self._drop is not None
 
     def policy(self) -> str:
         """The command with its variable parts by name."""
@@ -107,9 +99,6 @@ class BwrapLauncher:
                 where="sandbox bwrap",
                 fix="install bubblewrap 0.8 or newer, e.g. apt-get install bubblewrap",
             )
-        options: dict[str, Any] = {}
-        if self._drop is not None:
-            options = {"user": self._drop, "group": self._drop, "extra_groups": []}
         policy = os.memfd_create("policy", os.MFD_CLOEXEC)
         try:
             os.write(policy, bpf_program())
@@ -123,7 +112,9 @@ class BwrapLauncher:
                 *zygote_command(launched.root.python, launched.control, pid_one=True),
             ]
             fds = (launched.control, policy)
-            return Started(start_process(command, launched, "bwrap", pass_fds=fds, **options), {})
+            return Started(
+                start_process(command, launched, "bwrap", pass_fds=fds, **self.as_user()), {}
+            )
         finally:
             os.close(policy)
 

@@ -6,8 +6,6 @@ a task that asks for namespaces refuses it.
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from prime_core.api import Context, SandboxSpec, hookimpl
 from prime_core.api.jails import JailedSandbox, PoolParams
 from prime_sandbox_landlock.launcher import LandlockLauncher
@@ -16,11 +14,7 @@ __all__ = ["LandlockLauncher", "LandlockParams", "make", "prime_sandboxes"]
 
 
 class LandlockParams(PoolParams):
-    """What the jails have in common, and the user that they run as."""
-
-    outer_user: int = Field(
-        65534, gt=0, description="user id, where this process is root; never root itself"
-    )
+    """What the sandboxes have in common; this one adds nothing."""
 
 
 def make(params: LandlockParams, context: Context) -> JailedSandbox:

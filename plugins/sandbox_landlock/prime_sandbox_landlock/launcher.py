@@ -11,12 +11,12 @@ import re
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from prime_core.api import IsolationLevel, Missing
 from prime_core.api.jails import Launched, Started, bpf_program
 from prime_core.api.jails.launching import (
     ENVIRONMENT,
+    DropsRoot,
     explain,
     python_variables,
     start_process,
@@ -45,7 +45,7 @@ PREFIX = "prime-core-jail-"
 DRIFT = 128
 
 
-class LandlockLauncher:
+class LandlockLauncher(DropsRoot):
     """Launches without namespaces.
 
     Args:
@@ -56,14 +56,6 @@ class LandlockLauncher:
     level: IsolationLevel = "process"
     pid_one = False
 
-    def __init__(self, outer_user: int) -> None:
-        self._drop = outer_user if os.geteuid() == 0 else None
-
-    @property
-    def other_user(self) -> bool:
-        """The jail's processes are of another user than ours."""
-        return self._drop is not None
-
     def policy(self) -> str:
         """What may be read, and the filter."""
         return f"landlock root+loader read tmp write {bpf_program().hex()}"
@@ -72,10 +64,8 @@ class LandlockLauncher:
         """Start one jail; its /tmp is a folder of the host's."""
         _sweep()
         folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-        options: dict[str, Any] = {}
-        if self._drop is not None:
-            os.chown(folder, self._drop, self._drop)
-            options = {"user": self._drop, "group": self._drop, "extra_groups": []}
+        if self.other_user:
+            os.chown(folder, self.user, self.user)
         root = launched.root.path
         environment = {**ENVIRONMENT, **python_variables(str(root)), "HOME": str(folder)}
         environment |= {"LOCPATH": f"{root}/usr/lib/locale"}
@@ -85,7 +75,7 @@ class LandlockLauncher:
         settings = {
             "tmp": str(folder),
             "path": [str(path) for path in launched.packages],
-            "processes_before": tasks_of(self._drop or os.geteuid()) + DRIFT,
+            "processes_before": tasks_of(self.user) + DRIFT,
             "confine": {
                 "read": [str(path) for path in (root, *loaders, *launched.packages)],
                 "write": [str(folder), "/dev/null"],
@@ -93,7 +83,9 @@ class LandlockLauncher:
             },
         }
         try:
-            process = start_process(command, launched, "landlock", env=environment, **options)
+            process = start_process(
+                command, launched, "landlock", env=environment, **self.as_user()
+            )
         except BaseException:
             folder.rmdir()
             raise

@@ -44,15 +44,17 @@ def run(sandbox: Sandbox, source: str, limits: Limits = LIMITS):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user can't map root anyway")
-def test_the_user_outside_is_never_root(sandbox: JailedSandbox) -> None:
+def test_the_user_outside_is_never_root(tmp_path: Path) -> None:
+    sandbox = make(NsjailParams(warm=0), OfflineContext(tmp_path))  # one that isn't ready is root
     jail = sandbox.open(Program("import time\ntime.sleep(1)"), LIMITS)
     try:
-        for launcher in sandbox.processes():
-            for child in Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split():
-                status = Path(f"/proc/{child}/status").read_text()
-                assert "\nUid:\t65534\t65534\t65534\t65534\n" in status
+        (launcher,) = sandbox.processes()
+        (zygote,) = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
+        status = Path(f"/proc/{zygote}/status").read_text()
+        assert "\nUid:\t65534\t65534\t65534\t65534\n" in status
     finally:
         jail.close()
+        sandbox.close()
     with pytest.raises(ValueError, match="outer_user"):
         NsjailParams(outer_user=0)
 

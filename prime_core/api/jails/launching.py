@@ -6,6 +6,7 @@ starts is the zygote or an ancestor of it, and dies with us.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -106,6 +107,33 @@ class Launcher(Protocol):
     def explain(self, log: str) -> list[Missing]:
         """What a jail that never got ready lacked, from the launcher's messages."""
         ...
+
+
+class DropsRoot:
+    """A launcher whose process runs as another user where we are root.
+
+    Args:
+        outer_user: the user, and the group.
+    """
+
+    def __init__(self, outer_user: int) -> None:
+        self._drop = outer_user if os.geteuid() == 0 else None
+
+    @property
+    def other_user(self) -> bool:
+        """The jail's processes are of another user than ours."""
+        return self._drop is not None
+
+    @property
+    def user(self) -> int:
+        """The user of the jail's processes outside."""
+        return os.geteuid() if self._drop is None else self._drop
+
+    def as_user(self) -> dict[str, Any]:
+        """Options of `subprocess.Popen`."""
+        if self._drop is None:
+            return {}
+        return {"user": self._drop, "group": self._drop, "extra_groups": []}
 
 
 def start_process(

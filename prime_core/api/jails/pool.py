@@ -51,6 +51,9 @@ class PoolParams(Params):
         default_factory=lambda: ["collections", "functools", "math", "re"],
         description="modules that every jail imports before its first program",
     )
+    outer_user: int = Field(
+        65534, gt=0, description="user id outside, where this process is root; never root itself"
+    )
 
 
 class JailedSandbox:
@@ -114,6 +117,8 @@ class JailedSandbox:
             self._give_up(zygote)
         if isinstance(self._place, CgroupPlace):
             self._place.remove()
+        if self._root is not None:
+            self._root.lease.close()
 
     # --- jails ------------------------------------------------------------------------------------
 

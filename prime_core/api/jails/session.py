@@ -80,8 +80,10 @@ class JailSession:
             failed = self._load() if self._zygote is None else None
             if failed is not None:
                 return failed
-            message = {"kind": "run", "mode": mode, "entry": program.entry}
-            message["named_streams"] = names_streams(program.source)
+            message = {
+                **{"kind": "run", "mode": mode, "entry": program.entry},
+                "named_streams": names_streams(program.source),
+            }
             execution = self._exchange(message, data, last)
             if execution is not None:
                 return execution

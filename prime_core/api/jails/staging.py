@@ -1,7 +1,8 @@
 """The root that a jail sees: this interpreter, its standard library and libraries, nothing else.
 
 Copied once a version into a folder that any user may read, because an interpreter often lies in a
-home that nobody else may enter. Invariant: a folder of the final name is whole.
+home that nobody else may enter. Invariant: a folder of the final name is whole, and stays while
+somebody holds its lease.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from prime_core.api.errors import SandboxError
+from prime_core.api.jails import leases
+from prime_core.api.jails.leases import MANIFEST, TEMPORARY
 
 FORMAT = 3  # raise it when the same interpreter has to be staged anew
-MANIFEST = "manifest.json"  # beside the root, not in it
 LOCALE = Path("/usr/lib/locale/C.utf8")  # what LC_ALL says; the C library has it in a file
 PACKAGE_PLACES = 8  # mount points for folders of packages
 
@@ -45,11 +47,13 @@ class StagedRoot:
         path: the folder that becomes a jail's `/`.
         library: the standard library's folder in it.
         digest: SHA-256 (hex) over names and bytes of all its files, bytecode left out.
+        lease: keeps it from being removed, until it's closed.
     """
 
     path: Path
     library: Path
     digest: str
+    lease: leases.Lease = field(repr=False, compare=False)
 
     @property
     def python(self) -> str:
@@ -79,10 +83,13 @@ def stage(folders: Sequence[Path], *, other_user: bool) -> StagedRoot:
             continue
         problem = _closed(folder) if other_user else None
         problem = problem or _foreign(folder)
-        if problem is None and not (folder / name / MANIFEST).is_file():
+        lease = leases.take(folder / name) if problem is None else None
+        if problem is None and lease is None:
             problem = _make(folder, name)
-        if problem is None:
-            return _read(folder / name)
+            lease = leases.take(folder / name)
+        if problem is None and lease is not None:
+            leases.prune(folder, name)
+            return _read(folder / name, lease)
         refused.append(f"{folder}: {problem}")
     raise SandboxError(
         "the interpreter can't be staged for the jails: " + "; ".join(refused),
@@ -90,10 +97,10 @@ def stage(folders: Sequence[Path], *, other_user: bool) -> StagedRoot:
     )
 
 
-def _read(made: Path) -> StagedRoot:
+def _read(made: Path, lease: leases.Lease) -> StagedRoot:
     manifest = json.loads((made / MANIFEST).read_text())
     root = made / "root"
-    return StagedRoot(root, root / "py" / "lib" / manifest["library"], manifest["digest"])
+    return StagedRoot(root, root / "py" / "lib" / manifest["library"], manifest["digest"], lease)
 
 
 def _closed(folder: Path) -> str | None:
@@ -133,7 +140,7 @@ def _key() -> str:
 
 
 def _make(folder: Path, name: str) -> str | None:
-    temporary = Path(tempfile.mkdtemp(prefix=".staging-", dir=folder))
+    temporary = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=folder))
     try:
         temporary.chmod(0o755)
         root = temporary / "root"

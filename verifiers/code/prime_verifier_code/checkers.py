@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from prime_core.api import JailInput, Limits, Program, Sandbox, SandboxError
+from prime_core.api import Jail, JailInput, Limits, Program, Sandbox, SandboxError
 from prime_verifier_code.problem import CheckerSource, ProblemError
 
 # (input, expected, output) -> right; output is text of a program, or a function's plain value.
@@ -42,20 +42,52 @@ def open_checker(
     if wanted.name is not None:
         if wanted.name not in known:
             raise ProblemError(f"there is no checker {wanted.name!r}, only {sorted(known)}")
-        return known[wanted.name]
+        return _steady(_in_process(known[wanted.name]))
     assert wanted.source is not None
     program = Program(wanted.source, kind="call", entry="check")
-    jail = stack.enter_context(sandbox.open(program, CHECKER_LIMITS))
+    return _steady(_in_jail(stack.enter_context(sandbox.open(program, CHECKER_LIMITS))))
+
+
+# A checker's answer, or a word on how it ended without one.
+Attempt = Callable[[Any, Any, Any], bool | str]
+
+
+def _in_jail(jail: Jail) -> Attempt:
+    def attempt(given: Any, expected: Any, output: Any) -> bool | str:
+        done = jail.run(JailInput(args=(given, expected, _plain(output))))
+        return done.result if done.status == "ok" and type(done.result) is bool else done.status
+
+    return attempt
+
+
+def _in_process(checker: Checker) -> Attempt:
+    def attempt(given: Any, expected: Any, output: Any) -> bool | str:
+        try:
+            return bool(checker(given, expected, output))
+        except Exception as error:  # noqa: BLE001 - whatever an environment's own code raises
+            return type(error).__name__
+
+    return attempt
+
+
+def _steady(attempt: Attempt) -> Checker:
+    """A checker that an output can't break: a program mustn't get out of a verdict by being odd.
+
+    One that ends without an answer is asked about the expected output, then about None. If it has
+    an answer there it works, and the odd output is wrong; else it is broken.
+    """
 
     def check(given: Any, expected: Any, output: Any) -> bool:
-        done = jail.run(JailInput(args=(given, expected, _plain(output))))
-        if done.status != "ok" or type(done.result) is not bool:
-            raise SandboxError(
-                f"the problem's checker ended as {done.status}, with no True or False",
-                where="checker of the problem",
-                fix="make check(input, expected, output) return a bool for every output",
-            )
-        return done.result
+        found = attempt(given, expected, output)
+        if isinstance(found, bool):
+            return found
+        if any(isinstance(attempt(given, expected, known), bool) for known in (expected, None)):
+            return False
+        raise SandboxError(
+            f"the problem's checker ended as {found}, with no True or False",
+            where="checker of the problem",
+            fix="make check(input, expected, output) return a bool for every output",
+        )
 
     return check
 

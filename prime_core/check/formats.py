@@ -128,7 +128,7 @@ def as_sarif(report: Report) -> str:
     for outcome, finding in found(report):
         location = {
             "physicalLocation": {
-                "artifactLocation": {"uri": finding.path or "pyproject.toml"},
+                "artifactLocation": {"uri": _file(report, finding)},
                 "region": {"startLine": max(1, finding.line)},
             }
         }
@@ -165,7 +165,7 @@ def as_github(report: Report) -> str:
     lines = []
     for outcome, finding in found(report):
         sort = {"error": "error", "warning": "warning"}.get(_severity(outcome, finding), "notice")
-        place = f"file={_property(finding.path or 'pyproject.toml')},line={max(1, finding.line)}"
+        place = f"file={_property(_file(report, finding))},line={max(1, finding.line)}"
         title = _property(f"{outcome.rule.id} {outcome.rule.name}: {outcome.subject}")
         lines.append(f"::{sort} {place},title={title}::{_data(told(outcome, finding))}")
     for outcome in report.outcomes:
@@ -175,6 +175,11 @@ def as_github(report: Report) -> str:
     counts = ", ".join(f"{number} {status}" for status, number in report.counts.items())
     lines.append(f"::notice title={_property(report.name)}::level {report.reached}; {counts}")
     return "\n".join(lines)
+
+
+def _file(report: Report, finding: Finding) -> str:
+    """Where hosts show a finding: they show none without a file."""
+    return finding.path or f"{report.folder}pyproject.toml"
 
 
 def _data(text: str) -> str:

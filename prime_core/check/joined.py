@@ -39,12 +39,11 @@ def placed(report: Report, here: Path) -> Report:
 
     def moved(outcome: Outcome) -> Outcome:
         findings = tuple(
-            replace(each, path=str(prefix / (each.path or "pyproject.toml")))
-            for each in outcome.findings
+            replace(each, path=each.path and str(prefix / each.path)) for each in outcome.findings
         )
         return replace(outcome, findings=findings)
 
-    return replace(report, outcomes=tuple(map(moved, report.outcomes)))
+    return replace(report, outcomes=tuple(map(moved, report.outcomes)), folder=f"{prefix}/")
 
 
 def render_all(reports: Sequence[Report], form: str, *, verbose: bool = False) -> str:

@@ -46,6 +46,7 @@ class Report:
         isolation: what the children's jail held, in words.
         versions: of checker, prime-core and Python; what the cache's key is made of.
         environments: plugin label to the words that `prime-core score` needs behind its name.
+        folder: where paths of findings begin, with its last slash; "" for the source itself.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Report:
     outcomes: tuple[Outcome, ...]
     wheel_digest: str = ""
     environments: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    folder: str = ""
 
     @property
     def counts(self) -> Counter[str]:

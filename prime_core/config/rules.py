@@ -159,6 +159,26 @@ def _policies(config: RunConfig) -> Iterator[Clash]:
         )
 
 
+def _shardcast(config: RunConfig) -> Iterator[Clash]:
+    settings, needed = config.shardcast, config.async_.max_lag + 2
+    if settings.mode == "local":
+        return
+    if settings.keep < needed:
+        yield Clash(
+            (("shardcast", "keep"), ("async", "max")),
+            f"shardcast.keep {settings.keep} is below max lag + 2, so that relays would drop "
+            "versions that steps still need",
+            f"set shardcast.keep to at least {needed}",
+        )
+    url = config.store.url
+    if url is not None and "://" in url and not url.startswith("file://"):
+        yield Clash(
+            (("shardcast", "mode"), ("store", "url")),
+            "an origin serves a store on the trainer's own disk",
+            'set shardcast.mode = "local", or remove store.url',
+        )
+
+
 def _nan(config: RunConfig) -> Iterator[Clash]:
     for path, choice in choices(config):
         for inside in _nans(choice.params):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from prime_core.store.counter import StepRules, Wait, Work, next_step
@@ -38,8 +38,12 @@ class Seeker:
         nodes: Collection[str],
         metrics: MetricsLog,
         trace: Trace,
+        held: Callable[[], Collection[int]] | None = None,
     ) -> None:
-        """Args: nodes, those that still work: a dead one's unfinished work isn't waited for."""
+        """Args: nodes, those that still work: a dead one's unfinished work isn't waited for; held,
+        says which versions this node can load, None for every sealed one.
+        """
+        self._held = held
         self._view, self._rules, self._node, self._nodes = view, rules, node, nodes
         self._metrics, self._trace = metrics, trace
         self.waited_s = 0.0
@@ -77,8 +81,11 @@ class Seeker:
 
     def _look(self) -> Dispatch | Work | Wait:
         self._view.refresh()
+        held = None if self._held is None else self._held()
         for dispatch in self._view.unfinished(self._node, self._rules):
             if self._serves(dispatch):
+                if held is not None and dispatch.policy_version not in held:
+                    return Wait(f"policy version {dispatch.policy_version} to be on this node")
                 return dispatch
         # The receipts of all earlier work decide what the next is for: deciding before they are
         # there would make the decision depend on the intake's speed.
@@ -90,7 +97,7 @@ class Seeker:
                 and self._serves(dispatch)
             ):
                 return Wait(f"the intake to take in submission {dispatch.n} of step {key[0]}")
-        return next_step(self._view, self._rules, nodes=self._nodes, node=self._node)
+        return next_step(self._view, self._rules, nodes=self._nodes, held=held, node=self._node)
 
     def _say(self, wait: Wait, since: float) -> None:
         seconds = time.time() - since

@@ -6,7 +6,7 @@ isn't prepared, or an engine other than the prepared one, is refused here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from prime_core.store.counter import StepRules, Work
 from prime_core.store.identities import own_key
 from prime_core.store.metrics import MetricsLog
 from prime_core.store.objects import ObjectStore, open_store
-from prime_core.store.policy import drop_cached, fetch_policy
+from prime_core.store.policy import drop_cached, fetch_policy, sealed_versions
 from prime_core.store.records import Dispatch, Lock, TaskList
 from prime_core.store.submission import RolloutRow, SubmissionMeta
 from prime_core.store.trace import Trace
@@ -45,6 +45,7 @@ class Equipment:
     config: RunConfig
     node: str
     store: ObjectStore
+    policies: ObjectStore
     view: StoreView
     meta: SubmissionMeta
     signer: Signer
@@ -65,7 +66,7 @@ class Equipment:
     def fetch(self, version: int) -> PolicyFiles:
         """A sealed version on local disk, every byte checked."""
         return fetch_policy(
-            self.store,
+            self.policies,
             version,
             self.config.run.dir / layout.MODEL,
             self.policy_cache,
@@ -163,10 +164,12 @@ async def equip(
     producer = _make_producer(config, node, engine, pools, lists, budget, trace)
     rules = StepRules.from_config(config)
     view = StoreView(store, rules)
+    policies, held = _policies(config, node, store)
     return (equipment or Equipment)(
         config=config,
         node=node,
         store=store,
+        policies=policies,
         view=view,
         meta=SubmissionMeta(lock.run_id, lock.digest, lock.engine_fingerprint),
         signer=own_key(run_dir, node),
@@ -174,10 +177,20 @@ async def equip(
         engine=engine,
         pools=pools,
         producer=producer,
-        seeker=Seeker(view, rules, node, local_nodes(config, node), metrics, trace),
+        seeker=Seeker(view, rules, node, local_nodes(config, node), metrics, trace, held),
         metrics=metrics,
         trace=trace,
     )
+
+
+def _policies(
+    config: RunConfig, node: str, store: ObjectStore
+) -> tuple[ObjectStore, Callable[[], Collection[int]] | None]:
+    """Where this worker's policies lie, and which are there; None for all that are sealed."""
+    if config.shardcast.mode == "local":
+        return store, None
+    fetched = ObjectStore(str(config.run.dir / layout.client_dir(node)))
+    return fetched, lambda: sealed_versions(fetched)
 
 
 def _make_producer(

@@ -30,6 +30,7 @@ class Child:
         name: role name, e.g. trainer or worker-0; also the log's name.
         arguments: the `prime-core` arguments that start it.
         threads: torch threads (OMP_NUM_THREADS) of the process.
+        service: serves the others and ends with them; nobody waits for it.
         exits: exit codes of earlier lives, in order.
     """
 
@@ -37,6 +38,7 @@ class Child:
     arguments: Sequence[str]
     log: Path
     threads: int = 1
+    service: bool = False
     process: subprocess.Popen[bytes] | None = None
     exits: list[int] = field(default_factory=list)
     started: float = 0.0
@@ -105,15 +107,19 @@ class Children:
         return self._children[name]
 
     def running(self) -> list[str]:
-        """Names of the children that live."""
-        return [name for name, child in self._children.items() if child.running]
+        """Names of the children that live, without services."""
+        return [
+            name for name, child in self._children.items() if child.running and not child.service
+        ]
 
     def restarting(self) -> list[str]:
-        """Names of the children that died and wait to be started again."""
+        """Names of the children that died and wait to be started again, without services."""
         return [
             name
             for name, child in self._children.items()
-            if not child.running and not (child.exits and child.exits[-1] == 0)
+            if not child.service
+            and not child.running
+            and not (child.exits and child.exits[-1] == 0)
         ]
 
     def restarts(self) -> int:

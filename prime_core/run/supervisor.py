@@ -33,6 +33,7 @@ from prime_core.run.preparing import (
     run_preparation,
 )
 from prime_core.run.progress import Progress
+from prime_core.run.tree import tree
 from prime_core.store.layout import LOGS, RUN
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def roles(config: RunConfig) -> list[Child]:
             "trainer", ["trainer", run_toml, *mine], logs / "trainer.log", config.trainer.threads
         ),
         Child("intake", ["intake", run_toml, *mine], logs / "intake.log"),
+        *tree(config),
         *workers,
     ]
 

@@ -24,6 +24,7 @@ LOGS = "logs"
 METRICS = "metrics.jsonl"
 TRACE = "trace"
 KEYS = "keys"
+SHARDCAST = "shardcast"
 VALIDATION = "validation"
 
 _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._=+-]{0,199}")
@@ -145,6 +146,11 @@ def policy_line_path(version: int, index: int) -> str:
 def policy_seal_path(version: int) -> str:
     """The signed seal; a policy version exists for readers once it does."""
     return f"{policy_dir(version)}/seal.json"
+
+
+def client_dir(node: str) -> str:
+    """Local: where the client beside a worker puts policy versions, laid out as in a store."""
+    return f"{SHARDCAST}/client-{check_node(node)}"
 
 
 def outcomes_path(seq: int) -> str:

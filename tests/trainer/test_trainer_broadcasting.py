@@ -75,7 +75,7 @@ def test_published_bytes_are_the_boundary_weights_whatever_trains_meanwhile(
 def test_versions_follow_each_other_and_a_failure_reaches_the_trainer(
     parts: tuple[ObjectStore, Broadcast, list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, broadcast, sealed = parts
+    _, broadcast, sealed = parts
     for version in range(3):
         broadcast.start(version, {"w": torch.full((4,), float(version))})
     broadcast.finish()

@@ -11,7 +11,7 @@ PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 export OMP_NUM_THREADS ?= 1
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help install demo test lint format proofs fuzz bench clean
+.PHONY: help install demo test lint check format proofs fuzz bench clean
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /: /'
@@ -36,6 +36,9 @@ lint: $(STAMP)  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check: $(STAMP)  ## hold every member to the level that its checks.toml claims
+	$(BIN)/prime-core check --no-cache $(MEMBERS)
 
 format: $(STAMP)  ## let ruff fix what it can
 	$(BIN)/ruff check --fix .

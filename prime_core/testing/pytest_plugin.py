@@ -1,4 +1,4 @@
-"""The pytest plugin of prime-core: `isolated_hub`, `make_plugin`, `choose`, `plugin_context`.
+"""The pytest plugin of prime-core: isolated_hub, make_plugin, choose, plugin_context, jails.
 
 pytest loads it at every start of any project that has prime-core installed, so nothing of
 prime-core is imported before a fixture is used: neither time nor coverage is lost.
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from prime_core.api import Sandbox
     from prime_core.config.sections import PluginChoice
     from prime_core.hub import Hub, RunContext
     from prime_core.testing.isolation import PluginMaker
@@ -54,3 +55,20 @@ def plugin_context(tmp_path: Path) -> RunContext:
     from prime_core.hub import RunContext
 
     return RunContext(run_dir=None, cache_dir=tmp_path / "cache", offline=True)
+
+
+@pytest.fixture(scope="session")
+def jails(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """The sandbox that hosts use by default, with real jails; skips where it can launch none."""
+    from prime_core.api import Sandbox
+    from prime_core.config.sections import PluginChoice
+    from prime_core.hub import Hub, RunContext
+    from prime_core.hub.sandboxes import DEFAULT
+
+    context = RunContext(run_dir=None, cache_dir=tmp_path_factory.mktemp("cache"), offline=True)
+    sandbox = Hub.discover().make("sandbox", PluginChoice(use=DEFAULT), context)
+    assert isinstance(sandbox, Sandbox)
+    if sandbox.probe().level == "none":
+        pytest.skip("no jail can be launched here; prime-core doctor sandbox says why")
+    yield sandbox
+    sandbox.close()

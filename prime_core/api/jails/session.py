@@ -81,7 +81,9 @@ class JailSession:
             if failed is not None:
                 return failed
             message = {
-                **{"kind": "run", "mode": mode, "entry": program.entry},
+                "kind": "run",
+                "mode": mode,
+                "entry": program.entry,
                 "named_streams": names_streams(program.source),
             }
             execution = self._exchange(message, data, last)

@@ -1,52 +1,17 @@
-"""Programs that try to be paid without solving anything. Each runs in a real jail and gets 0."""
+"""Functions that try to be paid without solving anything. Each runs in a real jail and gets 0."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable
-from typing import Any
-
 import pytest
+from code_attacks import BLOCK, LOOP, SQUARE, judge, marked
 from prime_verifier_code import CodeParams, CodeVerifier
 
 from prime_core.api import Sandbox
-
-SQUARE: dict[str, Any] = {
-    "type": "function",
-    "fn_name": "square",
-    "tests": [{"input": [3], "output": 9}, {"input": [-4], "output": 16}],
-    "time_limit_s": 1.0,
-    "memory_mb": 128,
-}
-TOTAL: dict[str, Any] = {
-    "type": "stdin",
-    "tests": [{"input": "1 2\n", "output": "3\n"}, {"input": "5 6\n", "output": "11\n"}],
-    "time_limit_s": 1.0,
-    "memory_mb": 128,
-}
-BLOCK: dict[str, Any] = {
-    "test_list": ["assert square(3) == 9", "assert square(-4) == 16"],
-    "time_limit_s": 1.0,
-}
-LOOP: dict[str, Any] = {
-    "entry_point": "square",
-    "prompt": "def square(x):\n    pass\n",
-    "test": "def check(candidate):\n    for x in range(-5, 6):\n        assert candidate(x) == x*x",
-    "time_limit_s": 1.0,
-}
 
 
 @pytest.fixture
 def verifier(jails: Sandbox) -> CodeVerifier:
     return CodeVerifier(CodeParams(), jails)
-
-
-def judge(verifier: CodeVerifier, problem: dict[str, Any], code: str) -> tuple[str, str]:
-    score = verifier.judge_data(problem, f"```python\n{code}\n```")
-    if score.status == "error":
-        return ("error", str(score.evidence["detail"]))
-    assert score.value is not None
-    return (f"{score.value:g}", str(score.evidence["status"]))
 
 
 VALUES = {
@@ -159,24 +124,6 @@ PATCHES = {
 }
 
 
-# They use their time or memory up: seconds each.
-SLOW = frozenset(
-    {
-        *("busy", "sleeps", "regex", "memory", "huge_int", "unfinished_thread", "recursion"),
-        *("wide", "deep", "huge_text", "right_then_loop", "right_then_thread", "right_then_flood"),
-        *("thread_bomb", "fork_bomb", "inodes", "zip_bomb", "nested_parser", "signals_ignored"),
-        "raised_forever",
-    }
-)
-QUICK_SAMPLE = ("busy", "fork_bomb", "wide")  # of each sort one runs every time
-
-
-def marked(names: Iterable[str]) -> list[Any]:
-    slow = [name for name in names if name in SLOW and name not in QUICK_SAMPLE]
-    quick = [name for name in names if name not in slow]
-    return [*quick, *(pytest.param(name, marks=pytest.mark.slow) for name in slow)]
-
-
 @pytest.mark.parametrize("name", marked([*VALUES, *FLOW, *PATCHES]))
 def test_a_function_that_does_not_solve_it_gets_nothing(verifier: CodeVerifier, name: str) -> None:
     code = {**VALUES, **FLOW, **PATCHES}[name]
@@ -208,107 +155,3 @@ def test_nor_does_it_in_an_assertion_block(verifier: CodeVerifier, name: str) ->
     for problem in (BLOCK, LOOP):
         value, status = judge(verifier, problem, code)
         assert (value, status != "ok") == ("0", True)
-
-
-GATE_ATTACKS = {
-    "replaced_gate": "def _prime_call(*a): return {'value': [9]}\ndef square(x): return 1",
-    "nonsense_from_gate": "def _prime_call(*a): return {'value': [{'zz': [1]}]}",
-    "code_from_gate": "def _prime_call(*a): return {'value': [{'o': ['__import__']}]}",
-    "truth_of_everything": "class A:\n __bool__ = lambda s: True\ndef square(x): return A()",
-    "raised_forever": "def _prime_call(*a): return {'raised': ['AssertionError']}",
-    "unhashable_set": "def _prime_call(*a): return {'value': [{'s': [[1]]}]}",
-    "missing": "def _prime_call(*a): return {'missing': []}",
-    "tuple_for_dict": "def _prime_call(*a): return ('value', [9])",
-}
-
-
-@pytest.mark.parametrize("name", marked(GATE_ATTACKS))
-def test_the_gate_of_assertion_blocks_is_believed_no_more_than_a_result(
-    verifier: CodeVerifier, name: str
-) -> None:
-    for problem in (BLOCK, LOOP):
-        assert judge(verifier, problem, GATE_ATTACKS[name])[0] == "0"
-
-
-COLLIDING = "[(2**61 - 1) * i for i in range(150_000)]"
-DENIALS = {
-    "colliding_list": f"def square(x): return {COLLIDING}",
-    "colliding_keys": "import os\ndef square(x):\n items = []\n"
-    f" for n in {COLLIDING}: items += [str(n), '0']\n"
-    " os.write(3, ('[2,' + ','.join(items) + ']\\n').encode())\n os._exit(0)",
-    "huge_integer": "def square(x): return 1 << 30_000_000",
-    "never_the_same": "import time\ndef square(x): return time.time_ns()",
-    "huge_text": "def square(x): return 'x' * (7 << 20)",
-}
-OPEN_BLOCK: dict[str, Any] = {
-    "entry_point": "square",
-    "prompt": "def square(x):\n    pass\n",
-    "test": "def check(candidate):\n    x = 2\n    while x != 16:\n        x = candidate(x)\n"
-    "    assert len(set([x])) == 1\n    assert len(set(candidate(4))) == 16",
-    "time_limit_s": 0.5,
-}
-SETS = {"test_list": ["assert set(square(3)) == {9}"], "time_limit_s": 1.0}
-PRODUCTS = {"test_list": ["assert square(3) * square(3) % square(3) == 1"], "time_limit_s": 1.0}
-
-
-@pytest.mark.parametrize("name", DENIALS)
-def test_a_result_that_is_costly_to_compare_is_a_wrong_answer_soon(
-    verifier: CodeVerifier, name: str
-) -> None:
-    for problem in (SQUARE, SETS, PRODUCTS, OPEN_BLOCK):
-        before = time.process_time()
-        assert judge(verifier, problem, DENIALS[name])[0] == "0"
-        assert time.process_time() - before < 20
-
-
-PROGRAMS = {
-    "silent": "pass",
-    "exit_0": "raise SystemExit(0)",
-    "verdict": "print('ALL TESTS PASSED')\nprint('{\"passed\": true}')",
-    "both_outputs": "print(3)\nprint(11)",
-    "constant": "print(3)",
-    "echo": "print(input())",
-    "right_then_crash": "print(sum(map(int, input().split())))\n1 / 0",
-    "right_then_code_3": "print(sum(map(int, input().split())))\nraise SystemExit(3)",
-    "right_then_signal": "import os\nprint(sum(map(int, input().split())), flush=True)\nos.abort()",
-    "right_then_loop": "print(sum(map(int, input().split())), flush=True)\nwhile True: pass",
-    "right_then_thread": "import threading, time\n"
-    "print(sum(map(int, input().split())), flush=True)\n"
-    "threading.Thread(target=time.sleep, args=(99,)).start()",
-    "right_then_more": "import atexit\natexit.register(print, 'more')\n"
-    "print(sum(map(int, input().split())))",
-    "right_then_flood": "print(sum(map(int, input().split())))\nwhile True: print('x' * 65536)",
-    "nul": "print(str(sum(map(int, input().split()))) + '\\0')",
-    "not_utf8": "import sys\nsys.stdout.buffer.write(b'\\xff3')",
-    "full_width": "total = str(sum(map(int, input().split())))\n"
-    "print(''.join(chr(0xFF10 + int(c)) for c in total))",
-    "to_stderr": "import sys\nprint(sum(map(int, input().split())), file=sys.stderr)",
-    "closed_stdout": "import os\nos.close(1)\nprint(sum(map(int, input().split())))",
-    "daemon": "import os, time\nif os.fork() == 0:\n os.setsid()\n"
-    " if os.fork() == 0: time.sleep(99)\n os._exit(0)\nprint(0)",
-    "fork_bomb": "import os\nwhile True:\n try: os.fork()\n except OSError: pass",
-    "thread_bomb": "import threading, time\nwhile True:\n"
-    " threading.Thread(target=time.sleep, args=(99,)).start()",
-    "inodes": "i = 0\nwhile True:\n try: open(f'/tmp/{i}', 'w').close()\n except OSError: pass\n"
-    " i += 1",
-    "zip_bomb": "import zlib\nprint(len(zlib.decompress(zlib.compress(bytes(10**9)))))",
-    "unmatched": "x = (1,\nprint(x)",
-    "nested_parser": "eval('(' * 10**6)",
-    "null_bytes": "print(3)\x00",
-    "signals_ignored": "import signal, time\nfor s in range(1, 65):\n"
-    " try: signal.signal(s, signal.SIG_IGN)\n except (OSError, ValueError): pass\n"
-    "while True: time.sleep(1)",
-}
-
-
-@pytest.mark.parametrize("name", marked(PROGRAMS))
-def test_a_program_that_does_not_solve_it_gets_nothing(verifier: CodeVerifier, name: str) -> None:
-    value, status = judge(verifier, TOTAL, PROGRAMS[name])
-    assert (value, status != "ok") == ("0", True)
-
-
-def test_the_next_honest_program_passes_after_each_attack(verifier: CodeVerifier) -> None:
-    honest = "print(sum(map(int, input().split())))"
-    for name in ("daemon", "right_then_signal", "closed_stdout", "nul"):
-        judge(verifier, TOTAL, PROGRAMS[name])
-        assert judge(verifier, TOTAL, honest) == ("1", "ok"), name

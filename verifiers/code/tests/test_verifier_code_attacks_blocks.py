@@ -1,0 +1,68 @@
+"""Attacks on what judges assertion blocks, and results that are costly to compare."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from code_attacks import BLOCK, LOOP, SQUARE, judge, marked
+from prime_verifier_code import CodeParams, CodeVerifier
+
+from prime_core.api import Sandbox
+
+
+@pytest.fixture
+def verifier(jails: Sandbox) -> CodeVerifier:
+    return CodeVerifier(CodeParams(), jails)
+
+
+GATE_ATTACKS = {
+    "replaced_gate": "def _prime_call(*a): return {'value': [9]}\ndef square(x): return 1",
+    "nonsense_from_gate": "def _prime_call(*a): return {'value': [{'zz': [1]}]}",
+    "code_from_gate": "def _prime_call(*a): return {'value': [{'o': ['__import__']}]}",
+    "truth_of_everything": "class A:\n __bool__ = lambda s: True\ndef square(x): return A()",
+    "raised_forever": "def _prime_call(*a): return {'raised': ['AssertionError']}",
+    "unhashable_set": "def _prime_call(*a): return {'value': [{'s': [[1]]}]}",
+    "missing": "def _prime_call(*a): return {'missing': []}",
+    "tuple_for_dict": "def _prime_call(*a): return ('value', [9])",
+}
+
+
+@pytest.mark.parametrize("name", marked(GATE_ATTACKS))
+def test_the_gate_of_assertion_blocks_is_believed_no_more_than_a_result(
+    verifier: CodeVerifier, name: str
+) -> None:
+    for problem in (BLOCK, LOOP):
+        assert judge(verifier, problem, GATE_ATTACKS[name])[0] == "0"
+
+
+COLLIDING = "[(2**61 - 1) * i for i in range(150_000)]"
+DENIALS = {
+    "colliding_list": f"def square(x): return {COLLIDING}",
+    "colliding_keys": "import os\ndef square(x):\n items = []\n"
+    f" for n in {COLLIDING}: items += [str(n), '0']\n"
+    " os.write(3, ('[2,' + ','.join(items) + ']\\n').encode())\n os._exit(0)",
+    "huge_integer": "def square(x): return 1 << 30_000_000",
+    "never_the_same": "import time\ndef square(x): return time.time_ns()",
+    "huge_text": "def square(x): return 'x' * (7 << 20)",
+}
+OPEN_BLOCK: dict[str, Any] = {
+    "entry_point": "square",
+    "prompt": "def square(x):\n    pass\n",
+    "test": "def check(candidate):\n    x = 2\n    while x != 16:\n        x = candidate(x)\n"
+    "    assert len(set([x])) == 1\n    assert len(set(candidate(4))) == 16",
+    "time_limit_s": 0.5,
+}
+SETS = {"test_list": ["assert set(square(3)) == {9}"], "time_limit_s": 1.0}
+PRODUCTS = {"test_list": ["assert square(3) * square(3) % square(3) == 1"], "time_limit_s": 1.0}
+
+
+@pytest.mark.parametrize("name", DENIALS)
+def test_a_result_that_is_costly_to_compare_is_a_wrong_answer_soon(
+    verifier: CodeVerifier, name: str
+) -> None:
+    for problem in (SQUARE, SETS, PRODUCTS, OPEN_BLOCK):
+        before = time.process_time()
+        assert judge(verifier, problem, DENIALS[name])[0] == "0"
+        assert time.process_time() - before < 20

@@ -85,9 +85,13 @@ class OpenAIEngine:
                     raise found
                 yield found
         finally:
-            feeder.cancel()
-            await asyncio.gather(feeder, return_exceptions=True)
-            await self._close_stream()
+            # Its reader may be cancelled again by now; connections must end all the same.
+            ending = asyncio.ensure_future(self._end_stream(feeder))
+            try:
+                await asyncio.shield(ending)
+            except asyncio.CancelledError:
+                await ending
+                raise
 
     def cancel(self, group_id: str) -> None:
         """End the group's requests under way; they come back with finish reason cancelled."""
@@ -168,7 +172,9 @@ class OpenAIEngine:
             self._places = asyncio.Semaphore(self.params.concurrency)
         self._streams += 1
 
-    async def _close_stream(self) -> None:
+    async def _end_stream(self, feeder: asyncio.Task[None]) -> None:
+        feeder.cancel()
+        await asyncio.gather(feeder, return_exceptions=True)
         self._streams -= 1
         if not self._streams and self._client is not None:
             client, self._client = self._client, None

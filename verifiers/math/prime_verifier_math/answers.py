@@ -36,6 +36,7 @@ class Choice:
     """One option of a multiple choice, with what stands behind its letter."""
 
     letter: str
+    content: str = ""
 
 
 @dataclass(frozen=True, slots=True)

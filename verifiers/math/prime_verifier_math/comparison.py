@@ -42,6 +42,7 @@ from prime_verifier_math.quantities import same_quantity
 from prime_verifier_math.tree import Num, Sym
 
 Verdict = tuple[bool, str]
+MIN_WORD = 5  # letters from which capitals alone are a way of writing a word
 
 
 def same_answer(gold: Answer, answer: Answer, steps: Steps) -> Verdict:
@@ -128,7 +129,7 @@ def _relation(gold: Relation, answer: Answer, steps: Steps) -> Verdict:
         return False, "another inequality sign"
     from prime_verifier_math.proportion import factor_between
 
-    factor = factor_between(gold.node, answer.node, steps)
+    factor = factor_between(gold.node, answer.node, steps, signed=not gold.unequal)
     if factor is None:
         return False, "inequality"
     return factor != 0 if gold.unequal else factor > 0, "inequality"
@@ -168,7 +169,10 @@ def _two_equations(gold: Equation, answer: Equation, steps: Steps) -> Verdict:
 def _text(gold: Text, answer: Answer, steps: Steps) -> Verdict:
     answer = unlabelled(answer)
     if isinstance(answer, Text):
-        return gold.words == answer.words, "text"
+        one, two = gold.words, answer.words
+        if len(one) >= MIN_WORD and one.isupper() != two.isupper():
+            one, two = one.casefold(), two.casefold()  # SATURDAY is a word, ABC a name
+        return one == two, "text"
     if isinstance(answer, Opaque | Value | Choice):
         return False, f"{kind(answer)} against words"
     return False, f"{kind(answer)} against words"

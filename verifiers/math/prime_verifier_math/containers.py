@@ -50,6 +50,8 @@ def same_listing(gold: Listing, answer: Answer, steps: Steps) -> Verdict:
         return points is not None and same_region(points, answer, steps), "region"
     if isinstance(answer, Ordered) and answer.opening == "<":
         return False, "a tuple against a list"
+    if isinstance(answer, Ordered) and answer.opening == "(" and _coordinates(gold) is not None:
+        return same_ordered(_coordinates(gold) or answer, answer, steps)
     if not isinstance(answer, Listing):
         if isinstance(answer, Absent) and not gold.items:
             return True, "empty"
@@ -57,11 +59,22 @@ def same_listing(gold: Listing, answer: Answer, steps: Steps) -> Verdict:
     if gold.dots or answer.dots:
         return _sequence(gold, answer, steps)
     first, second = _flat(gold), _flat(answer)
+    if _names(first) > 1 and _names(second) == 0:
+        # values without the names of the gold's: their order says whose they are
+        pairs = zip(first, second, strict=False)
+        return len(first) == len(second) and all(
+            same_answer(one, two, steps)[0] for one, two in pairs
+        ), "values in the order of the names"
     if "set" in (gold.kind, answer.kind):
         return _same_members(first, second, steps), "set"
     if len(first) != len(second):
         return False, "lists of different lengths"
     return _matched(first, second, steps), "unordered list"
+
+
+def _names(items: list[Answer]) -> int:
+    """How many different names the items carry."""
+    return len({item.label for item in items if isinstance(item, Equation) and item.label})
 
 
 def _named_items(answer: Equation) -> Listing | None:

@@ -102,6 +102,8 @@ class Cursor:
         else:
             return None
         self._at += ahead
+        if self.peek().kind == "num":
+            raise Unreadable("digits behind a block that repeats for ever")
         return Num(repeating(whole, fixed, block))
 
     def _dotted(self, whole: str, fixed: str, token: Token) -> Num:

@@ -26,7 +26,8 @@ _NUMERAL = rf"{WORD}(?:[- ](?:and )?{WORD}){{0,5}}(?![\w-])"
 _VALUE = rf"(?P<value>{_FORMULA}|{_NUMBER}|{_OPTION}|{_TUPLE}|{_NUMERAL})"
 _VERB = (
     r"(?:is|are|was|were|be|would|could|might|may|can|cannot|has|have|had|also|works?|fits?|seems?|"
-    r"looks?|remains?|but|though|although|and|or|however|yet|so|if|when|that|which|not|as)\b"
+    r"looks?|remains?|but|though|although|and|or|however|yet|so|if|when|that|which|not|as|"
+    r"instead|too|otherwise|actually|rather|then|after|because|since|for|unless)\b"
 )
 _UNIT = rf"(?P<noun>\s+(?!{_VERB})[A-Za-z]{{1,15}})?"
 # words name an answer only where what surrounds them leaves no doubt that something does
@@ -100,8 +101,8 @@ OFFERS = (
           r"(?:is|are|would be|could be|might be|may be|:|=)\s*", _EITHER, _UNIT, _CLOSES),
     # it's either that or 25; some would say 25
     _made(r"\b(?:either|between) (?:that|this|it)\s+(?:or|and)\s+", _EITHER, _UNIT, _CLOSES),
-    _made(r"\b(?:some|others|one|you|someone|people)\s+(?:(?:might|would|could|may)\s+)?"
-          r"(?:also\s+)?(?:say|argue|answer|pick|choose|claim|prefer)s?\s+(?:(?:that\s+)?",
+    _made(r"\b(?:some|others|one|you|i|someone|people)\s+(?:(?:might|would|could|may)\s+)?"
+          r"(?:also\s+)?(?:say|argue|answer|accept|pick|choose|claim|prefer)s?\s+(?:(?:that\s+)?",
           _SUBJECT, _IS, r"\s+)?", _EITHER, _UNIT, _CLOSES),
     # 24 / 25
     _made(r"^[\s*$)}]*/\s*", _VALUE),
@@ -159,7 +160,7 @@ OPEN = _made(
 CUES = _made(
     r"\b(?:or|if|no|not|as|cannot|can't|it's|is|may|can|wait|also|else|work|works|fits?|another|other|second|could|"
     r"might|would|should|maybe|perhaps|possib\w+|plausib\w+|alternativ\w+|conceivabl\w+|otherwise|"
-    r"either|between|some|others|people|which case|that case|when|unless|depending|assuming|"
+    r"either|between|some|others|people|i|which case|that case|when|unless|depending|assuming|"
     r"provided|counting|including|excluding|potentially|makes?|backup|competing|and/or|nope|hm+|"
     r"oops|whoops|ah|oh|ugh|sorry|apologies|actually|correct\w*|rather|well|edit|update|strike|"
     r"scratch|second thought|reflection|let me|my|mean|meant|hold on|take|instead|fact|forgot|"

@@ -11,6 +11,7 @@ import re
 
 from prime_verifier_math.bounds import MAX_DEPTH, MAX_TOKENS, OverBound
 from prime_verifier_math.infix import prefixed
+from prime_verifier_math.outward import round_ends
 from prime_verifier_math.tokens import Token
 from prime_verifier_math.vocabulary import FUNCTIONS, JOINERS, RENAMED, TEXT_COMMANDS, WORD_COMMANDS
 
@@ -38,6 +39,8 @@ def tokens(text: str) -> list[Token]:
     made = _scan(text)
     if "\\over" in text or "\\choose" in text:
         made = prefixed(made)
+    if "[" in text or "]" in text:
+        made = round_ends(made)
     made = _without_redundant_brackets(made)
     if len(made) > MAX_TOKENS:
         raise OverBound("too many tokens")

@@ -11,12 +11,12 @@ from prime_verifier_math import tree
 from prime_verifier_math.answers import Answer, Matrix
 from prime_verifier_math.bounds import MAX_ITEMS, OverBound, Unreadable
 from prime_verifier_math.expressions import parse_expression
-from prime_verifier_math.splitting import cut, spelled
+from prime_verifier_math.splitting import cut, relation, spelled
 from prime_verifier_math.tokens import Token
 from prime_verifier_math.tree import Node
 
 _MATRICES = frozenset(("pmatrix", "bmatrix", "Bmatrix", "matrix", "smallmatrix", "array"))
-_WRAPPERS = frozenset(("aligned", "align", "gathered", "equation", "split"))
+_WRAPPERS = frozenset(("aligned", "align", "gathered", "equation", "split", "cases"))
 
 
 def read_matrix(made: Sequence[Token]) -> Answer | None:
@@ -32,6 +32,8 @@ def read_matrix(made: Sequence[Token]) -> Answer | None:
     if any(token.is_cmd("begin", "end") for token in inner):
         return None
     if name in _WRAPPERS and not before and not behind:
+        if name == "cases" and any(token.is_op("&") for token in inner):
+            raise Unreadable("a value by cases")
         return _wrapped(inner)
     if name not in _MATRICES:
         raise Unreadable(f"{name} is a question, not an answer")
@@ -61,7 +63,14 @@ def _environment_name(made: Sequence[Token], at: int) -> tuple[str, int]:
 def _wrapped(inner: Sequence[Token]) -> Answer:
     from prime_verifier_math.reading import read_tokens
 
-    return read_tokens([token for token in inner if not token.is_op("&\\")])
+    lines = cut(inner, lambda token: "\\" if token.is_op("\\") else None).parts
+    made: list[Token] = []
+    for line in (line for line in lines if line):
+        plain = [token for token in line if not token.is_op("&")]
+        if made and plain and not relation(plain[0]):
+            made.append(Token("op", ","))  # a line of its own, not the chain of the one above
+        made.extend(plain)
+    return read_tokens(made)
 
 
 def _without_columns(inner: Sequence[Token]) -> Sequence[Token]:

@@ -6,6 +6,7 @@ too; at fixed points for anything else.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from prime_verifier_math import monomials, tree
@@ -16,10 +17,11 @@ from prime_verifier_math.numeric import has_even_root
 from prime_verifier_math.tree import Node
 
 
-def factor_between(a: Node, b: Node, steps: Steps) -> float | None:
+def factor_between(a: Node, b: Node, steps: Steps, *, signed: bool = False) -> float | None:
     """c with a = c * b for a constant c, as a float whose sign is right; None where there is none.
 
-    Denominators are cleared first: x/2 = 1 and x = 2 are one equation.
+    Denominators are cleared first: x/2 = 1 and x = 2 are one equation, y = 12/x and xy = 12 too;
+    where the sign counts (`signed`), only by numbers.
     """
     if tree.symbols(a) != tree.symbols(b):
         return None
@@ -29,15 +31,29 @@ def factor_between(a: Node, b: Node, steps: Steps) -> float | None:
         return None
     if not left.top or not right.top:
         return None
-    positive = _constant(left.bottom) and _constant(right.bottom)
-    found = _ratio(left.top, right.top, steps)
-    if found is not None:
-        found = found if positive else abs(found)
-    elif is_open(left.top) or is_open(right.top):
+    top, other = left.top, right.top
+    if not signed:
+        top, other = _cleared(top, steps), _cleared(other, steps)
+    elif left.bottom != right.bottom and not (_constant(left.bottom) and _constant(right.bottom)):
+        return None
+    found = _ratio(top, other, steps)
+    if found is None and (is_open(left.top) or is_open(right.top)):
         found = _at_points(a, b, steps)
     if found is None or not (has_even_root(a) or has_even_root(b)):
         return found
     return None if _breaks_on_reals(a, b, steps) else found
+
+
+def _cleared(polynomial: Polynomial, steps: Steps) -> Polynomial:
+    """Without letters in denominators."""
+    lowest: dict[monomials.Generator, Fraction] = {}
+    for monomial in polynomial:
+        for name, exponent in monomial:
+            if name[0] == "s" and exponent < lowest.get(name, Fraction(0)):
+                lowest[name] = exponent
+    for name, exponent in lowest.items():
+        polynomial = monomials.multiply(polynomial, monomials.generator(name, -exponent), steps)
+    return polynomial
 
 
 def _constant(polynomial: Polynomial) -> bool:

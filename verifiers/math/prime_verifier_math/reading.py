@@ -260,6 +260,10 @@ def _read_list(parts: list[list[Token]], kind: str) -> Answer:
         raise Unreadable("an empty list")
     if dots:
         return Listing(tuple(items), "list", tuple(dots))
+    if kind == "or" and any(isinstance(item, Region) for item in items):
+        from prime_verifier_math import regions
+
+        items = [regions.point_of(item) or item for item in items]
     if all(isinstance(item, Region) for item in items):
         from prime_verifier_math import regions
 

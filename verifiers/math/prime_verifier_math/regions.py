@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from prime_verifier_math import tree
-from prime_verifier_math.answers import Answer, Listing, Ordered, Piece, Region, Value
+from prime_verifier_math.answers import Answer, Equation, Listing, Ordered, Piece, Region, Value
 from prime_verifier_math.bounds import MAX_ITEMS, OverBound, Steps, Unreadable
 from prime_verifier_math.equality import same_value
 from prime_verifier_math.splitting import Cut, cut, whole_bracket
@@ -114,6 +114,15 @@ def as_region(answer: Answer) -> Region | None:
         if len(points) == len(answer.items):
             return Region(tuple(Piece(node, True, node, True) for node in points))
     return None
+
+
+def point_of(answer: Answer) -> Region | None:
+    """`x = 3` beside conditions on x: the region of one point."""
+    if not isinstance(answer, Equation) or not isinstance(answer.right, Value):
+        return None
+    if answer.label is None or tree.symbols(answer.right.node):
+        return None
+    return Region((Piece(answer.right.node, True, answer.right.node, True),), answer.label)
 
 
 def size(node: Node, steps: Steps) -> float | None:

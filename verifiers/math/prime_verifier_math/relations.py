@@ -202,9 +202,12 @@ def _applied_letter(made: Sequence[Token]) -> tuple[str, str | None] | None:
     """
     primes = next((i for i, token in enumerate(made[1:]) if not token.is_op("'")), 0)
     made = [*made[:1], *made[1 + primes :]]
+    inverse = [token.text for token in made[1:6]] == ["^", "{", "-", "1", "}"]
+    if inverse and made[0].text in "fghFGH":
+        made = [made[0], *made[6:]]
     if len(made) < 4 or made[0].kind != "let" or not made[1].is_op("(") or made[1].space:
         return None
-    name, inner = made[0].text + "'" * primes, made[2:-1]
+    name, inner = made[0].text + "'" * primes + "^-1" * inverse, made[2:-1]
     if not whole_bracket(made[1:]) or name in ("i", "e"):
         return None
     if len(inner) == 1 and inner[0].kind == "let" and inner[0].text.islower():

@@ -15,9 +15,10 @@ MAX_TRIED = 20  # statements looked at, from the last
 
 # runs of white space are possessive: nothing behind them may give them back
 _WORDS = re.compile(
-    r"\b(?:(?:final|correct)\s++(?:answer|result)|answers?)\b"
+    r"(?<![^\W_])(?:(?:final|correct)\s++(?:answer|result)|answers?|ans)\b(?:\.(?=\s*\S))?_?"
     r"(?:\s++(?:to|for|of)\s[^.:\n$]{1,80}?(?=\s(?:is|are)\b))?"
-    r"\}?\s*+(?:\*\*|__)?+\s*+(?:[:=]|\bis\b|\bare\b|\bequals\b|\bwill be\b)"
+    r"\}?\s*+(?:\*\*|__)?+\s*+(?:[:=]|\s[-–—](?=\s)|->|→|\bis\b|\bare\b|\bequals\b|"
+    r"\b(?:will|should|must|has to) be\b|\bturns out to be\b|\bcomes (?:out )?to\b)"
     r"\s*+\}?+\s*+(?:\*\*|__)?+\s*+:?\}?",
     re.IGNORECASE,
 )
@@ -32,6 +33,18 @@ _LOOSE = re.compile(
     r"(?:\b(?:is|are|equals)\b|=)\s*+(?:(?:therefore|thus|hence|simply|exactly|just)\s*+)?:?\s*+"
     r"(?P<value>\*\*[^*\n]{1,200}\*\*)",
     re.IGNORECASE,
+)
+# weaker words, where nothing else states an answer
+_NAMED = re.compile(
+    r"(?P<value>\$[^$\n]{1,80}\$|\*\*[^*\n]{1,80}\*\*|(?<![\w.,/^\\-])-?\d[\d,.]{0,30}(?:/\d{1,9})?)\s+"
+    r"is\s+(?:(?:therefore|thus|hence|indeed|then)\s+)?(?:the|our|my)\s+(?:(?:final|correct|required|"
+    r"desired)\s+)?answer\b",
+    re.IGNORECASE,
+)
+_RESULT = re.compile(
+    r"\b(?:the|our|final)\s++(?:final\s++)?(?:result|solution)\s++(?:is|equals)\b(?!\s+(?:a|an|the|to)\b)|"
+    r"^[ \t]*(?:result|solution)[ \t]*:(?=[ \t]*[-+$\\(]?\d)",
+    re.IGNORECASE | re.MULTILINE,
 )
 _HASHES = re.compile(r"^[ \t]*####[ \t]*(\S[^\n]*)$", re.MULTILINE)
 _LETTER_LINE = re.compile(r"^[ \t]*A:[ \t]*(\S[^\n]*)$", re.MULTILINE)
@@ -58,7 +71,7 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 _FILLED = re.compile(
-    r"^(?:\s|:|\*\*|(?:therefore|thus|hence|clearly|simply|indeed|exactly|approximately|about|"
+    r"^(?:\s|:|\*\*|```[a-z]*+(?=\s)|(?:therefore|thus|hence|clearly|simply|indeed|exactly|approximately|about|"
     r"equal to|given by|found to be|definitely|probably|obviously|just|option|choice|"
     r"the final answer is|the answer is|answer is|answer:)\b:?)+",
     re.IGNORECASE,
@@ -87,12 +100,30 @@ def last_statement(text: str, *, marker: bool) -> Statement | None:
     spoken = spoken_statement(text)
     if spoken is not None:
         return spoken
+    concluded = _concluded(text)
+    if concluded is not None:
+        return concluded
     paragraph = text.rstrip().rpartition("\n\n")[2]
     loose = list(_LOOSE.finditer(paragraph))
     if len(loose) == 1 and paragraph.count("**") == 2:
         offset = len(text.rstrip()) - len(paragraph)
         start, end = loose[0].start() + offset, loose[0].end() + offset
         return Statement(loose[0]["value"].strip("* "), "emphasised conclusion", start, end)
+    return None
+
+
+def _concluded(text: str) -> Statement | None:
+    """Without a statement of an answer: `58 is the answer`, `the result is 58`, the last one."""
+    named = list(_NAMED.finditer(text))
+    if named:
+        last = named[-1]
+        return Statement(last["value"].strip("* "), "answer statement", last.start(), last.end())
+    for match in reversed(list(_RESULT.finditer(text))[-MAX_TRIED:]):
+        behind = text[match.end() : match.end() + MAX_STATEMENT]
+        if not _NEGATED.match(behind) and not _asked(text, match.start()):
+            value, used = stated_value(behind)
+            if value:
+                return Statement(value, "answer statement", match.start(), match.end() + used)
     return None
 
 
@@ -161,12 +192,18 @@ def spoken_statements(text: str) -> Iterator[Statement]:
 
 
 _ANOTHER = re.compile(r"\b(?:another|alternat\w+|second|other)(?:\s+\w+)?\s*+\Z")
+# in the same sentence: supposed, asked, or doubted, so not stated
+_SUPPOSED = re.compile(
+    r"\b(?:suppos\w+|assum\w+|imagin\w+|pretend\w*|if|whether|unless|what|doubt\w*|"
+    r"(?:unlikely|impossible) that|(?:not|n't|never) (?:\w+ ){0,2}(?:think|believe|say|claim|true|"
+    r"clear|sure|certain|the case|likely|possible)|would be (?:wrong|false))\b[^.,;:!?\n]{0,20}\Z"
+)
 
 
 def _asked(text: str, start: int) -> bool:
     """Whether the words state nothing: what the answer is, another answer is, an answer of ..."""
     before = text[max(0, start - 40) : start].lower()
-    if _ANOTHER.search(before):
+    if _ANOTHER.search(before) or _SUPPOSED.search(before.replace("n't", " n't")):
         return True
     return before.rstrip().endswith(("what the", "whether the", "if the", "what is the", "wrong",
                                      "incorrect", "your", "not the"))  # fmt: skip
@@ -225,6 +262,9 @@ def _math_value(text: str, first: re.Match[str], offset: int) -> tuple[str, int]
     return value, offset + end
 
 
+_QUOTES = frozenset((('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’")))
+
+
 def _trimmed(sentence: str) -> tuple[str, int]:
     """Without emphasis, closing phrases and what a comma adds; and where the value ends."""
     lead = len(sentence) - len(sentence.lstrip())
@@ -232,6 +272,8 @@ def _trimmed(sentence: str) -> tuple[str, int]:
     bold = re.match(r"\*\*([^*]+)\*\*", value)
     if bold and not re.match(r"\s*(?:,\s*)?\b(?:or|and)\b", value[bold.end() :]):
         return bold[1].strip(), lead + bold.end()
+    if len(value) > 2 and (value[0], value[-1]) in _QUOTES and value.count(value[0]) <= 2:
+        return value[1:-1].strip(), lead + len(value)
     tail = _TAIL.search(value)
     if tail is not None and tail.start() > 0:
         value = value[: tail.start()]

@@ -5,6 +5,7 @@ Called by `reading.py` for what is no list, relation, set or bracket.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -24,8 +25,15 @@ from prime_verifier_math.units import (
     parse_unit,
     scale_of,
 )
-from prime_verifier_math.vocabulary import FUNCTIONS
+from prime_verifier_math.vocabulary import FUNCTIONS, words
 from prime_verifier_math.wording import EMPTY, plain
+
+# words of a remark: what stands behind the number says something of it
+_NO_UNIT = words(
+    "is are was were isn aren not no or if but maybe perhaps possibly otherwise unless wrong "
+    "incorrect false else never when though although instead either neither nor factorial"
+)
+_LETTERS_ONLY = re.compile(r"[a-z]+")
 
 
 def read_value(made: Sequence[Token]) -> Answer:
@@ -45,6 +53,9 @@ def read_value(made: Sequence[Token]) -> Answer:
         percent, unit_text = True, ""
     if not made:
         raise Unreadable("a unit without a number")
+    said = _LETTERS_ONLY.findall(unit_text.lower())
+    if not _NO_UNIT.isdisjoint(said) or said[:1] in (["squared"], ["cubed"]):
+        raise Unreadable("a remark, not a unit")
     unit = parse_unit(unit_text)
     if degree:
         unit = _temperature(unit_text) or (DEGREE if unit is None else None)
@@ -216,8 +227,8 @@ def _compound(made: Sequence[Token]) -> Value | None:
         return None
     total = Fraction(0)
     first: Unit | None = None
-    for number, words in segments:
-        unit = parse_unit(spelled(words))
+    for number, names in segments:
+        unit = parse_unit(spelled(names))
         node = parse_expression(number)
         if unit is None or not unit.measured or not isinstance(node, Num):
             return None

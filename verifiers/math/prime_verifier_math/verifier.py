@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from prime_core.api import Completion, FormatError, Score, Task
-from prime_verifier_math.answers import Answer, Based, Listing, Opaque, Value
+from prime_verifier_math.answers import Answer, Based, Choice, Listing, Opaque, Value
 from prime_verifier_math.bounds import Steps
 from prime_verifier_math.comparison import same_answer
 from prime_verifier_math.extraction import Extraction, extract
 from prime_verifier_math.forms import form, type_name
 from prime_verifier_math.golds import GoldReport, check_gold, gold_text, read_gold
 from prime_verifier_math.hedges import contradicts, live
+from prime_verifier_math.marks import WRAPPED
 from prime_verifier_math.params import MathParams
 from prime_verifier_math.reading import read_answer
 
@@ -140,6 +141,16 @@ class MathVerifier:
         same, rule = same_answer(wanted, answer, Steps())
         if same:
             return self._allowed(wanted, answer, rule)
+        if isinstance(wanted, Based) and not wanted.negative and wanted.digits.isalnum():
+            # digits above 9 without a base read as a product: 1A3
+            bare = WRAPPED.sub(r"\1", text).strip(" $").upper()
+            if bare == wanted.digits and self._params.base_optional:
+                return True, "digits, the base left out"
+        if isinstance(answer, Choice) and answer.content and not isinstance(wanted, Choice):
+            inner = read_answer(answer.content)  # (B) 12 for 12
+            return False if isinstance(inner, Choice) else same_answer(wanted, inner, Steps())[
+                0
+            ], "the option's value"
         if "," not in text:
             return same, rule
         if isinstance(wanted, Listing) and not isinstance(answer, Listing):

@@ -66,12 +66,22 @@ def choice_of(text: str) -> Choice | None:
     rest = match[3].strip()
     if re.match(r"(?:and|or|,|/|&)(?![a-z])", rest, re.IGNORECASE) or _OTHER.search(rest):
         return None
-    return Choice((match[1] or match[2]).upper())
+    return Choice((match[1] or match[2]).upper(), rest)
+
+
+_THERE = re.compile(
+    r"(?:there (?:is|are|exists?)|(?:(?:the|this) )?(?:equation|system|problem|inequality) has|"
+    r"it has|we have|has|have) (?=(?:no|an?) )"
+)
+
+
+_IT_IS = re.compile(r"(?:it is|its|on) (?=\S)")
 
 
 def read_words(text: str) -> Answer:
     """The answer that words give; lists of words by commas, and, or."""
-    words = normal(text)
+    words = _THERE.sub("", normal(text), count=1)
+    words = _IT_IS.sub("", words, count=1)
     lower = words.casefold()
     if lower in _TRUE or lower in _FALSE:
         return Boolean(lower in _TRUE)

@@ -92,7 +92,7 @@ def to_latex(text: str) -> str:
 _STYLES = re.compile(
     r"\\(?:displaystyle|textstyle|scriptstyle|limits|nolimits|left|right|bigl|bigr|Bigl|Bigr|"
     r"biggl|biggr|Biggl|Biggr|big|Big|bigg|Bigg|middle|boldmath|unboldmath|rm|bf|it|sf|tt|"
-    r"normalsize|large|Large|small|tiny|noindent|hfill|cr|allowbreak|nobreak)(?![A-Za-z])\.?"
+    r"therefore|normalsize|large|Large|small|tiny|noindent|hfill|cr|allowbreak|nobreak)(?![A-Za-z])\.?"
 )
 _GAPS = re.compile(
     r"\\(?:quad|qquad|enspace|thinspace|medspace|thickspace|hspace\*?\{[^{}]*\}|vspace\*?\{[^{}]*\}|hphantom\{[^{}]*\}|vphantom\{[^{}]*\}|phantom\{[^{}]*\}|phantom|mathstrut|strut)(?![A-Za-z])"
@@ -115,6 +115,8 @@ def tidy(text: str) -> str:
         text = _DELIMITERS.sub(" ", text)
     if "*" in text or "`" in text or "__" in text:
         text = _MARKDOWN.sub("", text) if "__import__" not in text else text
+    if "{.}" in text or "{:}" in text:
+        text = text.replace("{.}", ".").replace("{:}", ":")
     if "and/or" in text:
         text = text.replace("and/or", "or")
     if "..." in text:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from prime_verifier_math import MathParams, make
+from prime_verifier_math.vocabulary import FILLERS
 
 from prime_core.api import Completion, Score, Task
 from prime_core.testing.context import OfflineContext
@@ -106,6 +107,7 @@ def test_a_function_is_named_with_its_argument(one: int, other: int, name: str) 
 @given(st.lists(st.sampled_from("bcmnpqxyz"), min_size=2, max_size=3, unique=True))
 def test_a_product_of_small_letters_is_no_name(letters: list[str]) -> None:
     product = "".join(letters)
+    assume(not {product, product[::-1]} & FILLERS)
     assert value(f"{product}=6", "6") == 0.0
     assert value(f"{product}=6", f"{product[::-1]} = 6") == 1.0
     assert value(f"{product.upper()}=6", "6") == 1.0

@@ -1,4 +1,4 @@
-"""`prime-core trainer | intake | worker`: one process of a prepared run each.
+"""`prime-core trainer | intake | validator | worker`: one process of a prepared run each.
 
 The supervisor starts them; a person may too, with the run directory's `run.toml`.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -62,6 +63,26 @@ def intake(run_toml: Path, supervisor: int | None) -> None:
     from prime_core.trainer import intake as intake_process
 
     _play(run_toml, supervisor, "intake", intake_process.run)
+
+
+@click.command()
+@RUN_TOML
+@click.option("--index", type=int, default=0, help="Which of the run's local validators.")
+@SUPERVISOR
+def validator(run_toml: Path, index: int, supervisor: int | None) -> None:
+    """Judge submissions by the sanity checks and sign verdicts."""
+    import signal
+
+    from prime_core.validation import validator as validator_process
+
+    # an orderly end, so that the file at hand isn't counted as one that killed its judge
+    signal.signal(signal.SIGTERM, _stop)
+    name = f"validator-{index}"
+    _play(run_toml, supervisor, name, lambda config: validator_process.run(config, index))
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(0)
 
 
 @click.command()

@@ -31,6 +31,7 @@ RESUMABLE = (
     "engine.workers",
     "eval",
     "hosting",
+    "validation",
     "trackers",
     "plugins.observers",
     "store.keep_policies",

@@ -28,6 +28,7 @@ def prepare(config: RunConfig) -> None:
     from prime_core.hub.selection import selections
     from prime_core.run.publications import hosted, locked
     from prime_core.signing import Signer
+    from prime_core.store.identities import make_keys
     from prime_core.store.objects import open_store
     from prime_core.store.records import Lock, LockedPlugin
 
@@ -38,6 +39,8 @@ def prepare(config: RunConfig) -> None:
     key = config.run.dir / KEYS / "trainer.key"
     if not key.exists():
         Signer.create(key)
+    if config.run.trust != "none":
+        make_keys(config)
     digest = place_model(config, context.cache_dir)
     lists, distributions, of_hosts = {}, {}, []
     for environment in config.environments:

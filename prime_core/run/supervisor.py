@@ -89,7 +89,23 @@ def roles(config: RunConfig) -> list[Child]:
         ),
         Child("intake", ["intake", run_toml, *mine], logs / "intake.log"),
         *tree(config),
+        *_validators(config, run_toml, mine),
         *workers,
+    ]
+
+
+def _validators(config: RunConfig, run_toml: str, mine: list[str]) -> list[Child]:
+    """The local validators; none in a run that takes no verdicts."""
+    if config.run.trust == "none":
+        return []
+    return [
+        Child(
+            f"validator-{index}",
+            ["validator", run_toml, "--index", str(index), *mine],
+            config.run.dir / LOGS / f"validator-{index}.log",
+            threads=config.engine.threads,
+        )
+        for index in range(config.validation.processes)
     ]
 
 

@@ -1,0 +1,93 @@
+"""`prime-core validate` and `prime-core audit-plan`: verdicts by hand, and how many are needed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--run",
+    "run",
+    required=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="The run that the file is for: its directory or run.toml.",
+)
+@click.option("--unsigned", is_flag=True, help="Leave out who signed it (check `identity`).")
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
+def validate(file: Path, run: Path, unsigned: bool, as_json: bool) -> None:
+    """Judge one submission in full, as a validator of its run would; writes nothing.
+
+    Exits 1 where the file is rejected.
+    """
+    from prime_core.config.load import load_run
+    from prime_core.run.supervisor import run_directory
+    from prime_core.store.layout import RUN
+    from prime_core.store.verdicts import payload_of
+    from prime_core.validation.by_hand import validate_file
+    from prime_core.validation.reporting import page
+
+    config = load_run(run_directory(run) / RUN)
+    verdict, seconds = validate_file(config, file, unsigned=unsigned)
+    if as_json:
+        print(json.dumps({**payload_of(verdict), "seconds": seconds}))
+    else:
+        print(page(verdict, seconds))
+    if verdict.decision != "accepted":
+        sys.exit(1)
+
+
+@click.command("audit-plan")
+@click.option("--stake", type=float, required=True, help="What a node loses when it's found out.")
+@click.option("--locked", type=float, default=0.0, help="Rewards that it would lose too.")
+@click.option("--gain", type=float, required=True, help="What one cheating file gains it.")
+@click.option("--power", type=float, default=0.99, help="Probability that a full check finds one.")
+@click.option("--groups", type=int, default=16, help="Groups of a file, for spot checks.")
+@click.option("--spot-groups", type=int, default=1, help="Groups that a spot check looks at.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def audit_plan(
+    stake: float,
+    locked: float,
+    gain: float,
+    power: float,
+    groups: int,
+    spot_groups: int,
+    as_json: bool,
+) -> None:
+    """Say which share of files must be checked in full so that cheating loses."""
+    from prime_core.validation import audit_plan as plan
+
+    stakes = plan.Stakes(stake, locked, gain, power)
+    share = plan.least_share(stakes)
+    spots = {
+        str(bad): plan.spot_power(groups, spot_groups, bad, power)
+        for bad in sorted({1, max(1, groups // 4), groups})
+    }
+    rows = plan.table(stakes, SHARES)
+    if as_json:
+        print(json.dumps({"least_share": share, "shares": rows, "spot_power": spots}))
+        return
+    if share is None:
+        print("no share is enough: a cheating file gains more than the node can lose")
+    else:
+        print(
+            f"cheating loses from a share of {share:.4f} on: validation.audit_share = {share:.4f}"
+        )
+    print()
+    print(f"{'share':>7} {'gain a file':>13} {'10 undetected':>14} {'files to 99 %':>14}")
+    for row in rows:
+        print(
+            f"{row['share']:7.2f} {row['expected_gain']:13.4g} {row['undetected_10']:14.3g} "
+            f"{row['files_until_found']:14.0f}"
+        )
+    print()
+    print(f"a spot check of {spot_groups} of {groups} groups finds a file")
+    for bad, chance in spots.items():
+        print(f"  with {bad} bad groups: {chance:.3f}")

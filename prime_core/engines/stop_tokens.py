@@ -1,0 +1,42 @@
+"""The end-of-sequence tokens of a model directory, without building the model.
+
+Called by validators; engines that generate ask their library for the same.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from prime_core.api import EngineError
+
+
+def stop_tokens(model_dir: Path) -> frozenset[int]:
+    """Every EOS id: of generation_config.json where it names one, else of config.json.
+
+    Raises:
+        EngineError: there is none.
+    """
+    for name in ("generation_config.json", "config.json"):
+        found = _settings(model_dir / name)
+        ids = found.get("eos_token_id", found.get("text_config", {}).get("eos_token_id"))
+        if ids is not None:
+            return frozenset([ids] if isinstance(ids, int) else ids)
+    raise EngineError(
+        "no EOS token: every completion would run into its limit",
+        where=str(model_dir),
+        fix="set eos_token_id in generation_config.json",
+    )
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise EngineError(
+            f"not JSON: {error}", where=str(path), fix="restore the run's model directory"
+        ) from error
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,60 @@
+"""Remembers on disk which file is judged, so that one that kills its judge has few turns.
+
+The validator notes each attempt before it begins and removes the note with the verdict. After
+`MOST` attempts without a verdict the file has had its turn.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prime_core.api.errors import StoreError
+from prime_core.store.records import Key
+
+MOST = 5  # an honest file may see its judge killed a few times for other reasons
+
+
+class Attempts:
+    """The notes of one validator, one small file each.
+
+    Args:
+        folder: a local directory of its own.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def begin(self, key: Key) -> int:
+        """Note one more attempt at a file; how many there were before.
+
+        Raises:
+            StoreError: the note can't be written.
+        """
+        path = self._path(key)
+        before = self._count(path)
+        temporary = path.with_suffix(".tmp")
+        try:
+            temporary.write_text(f"{before + 1}\n", encoding="ascii")
+            temporary.replace(path)
+        except OSError as error:
+            raise StoreError(
+                f"the attempt can't be noted: {error.strerror}",
+                where=str(path),
+                fix="make the run directory writable",
+            ) from error
+        return before
+
+    def end(self, key: Key) -> None:
+        """Forget a file: it has its verdict, or was left in peace."""
+        self._path(key).unlink(missing_ok=True)
+
+    def _count(self, path: Path) -> int:
+        try:
+            return int(path.read_text(encoding="ascii"))
+        except (FileNotFoundError, ValueError):
+            return 0
+
+    def _path(self, key: Key) -> Path:
+        step, node, n = key
+        return self._folder / f"{step}-{node}-{n}"

@@ -1,0 +1,71 @@
+"""How much of a node's work is checked in full: everybody's at first, less as the record grows.
+
+The draw is seeded by the validator's signature over the file's hash, which nobody can know before
+the file exists, and which anybody can verify afterwards. The record is the verdicts themselves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from prime_core.signing import Signer
+from prime_core.store.records import Key
+from prime_core.store.verdicts import Verdict, audit_message
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The config's numbers: least share, files of a newcomer, groups looked at otherwise."""
+
+    share: float
+    newcomer_files: int
+    spot_groups: int
+
+    def share_for(self, clean: int) -> float:
+        """Share of a node's files that is checked in full after so many clean ones in a row.
+
+        1 up to `newcomer_files`, then falling as newcomer_files / clean, never below `share`: a
+        node that turns dishonest late still meets about as many full checks per doubling of its
+        record as a newcomer does.
+        """
+        if clean <= self.newcomer_files or self.share >= 1.0:
+            return 1.0
+        return max(self.share, self.newcomer_files / clean)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A node's record: files judged, and accepted in a row since the last rejection."""
+
+    accepted: int = 0
+    rejected: int = 0
+    clean: int = 0
+
+
+class Records:
+    """The records of all nodes, from the verdicts of the run."""
+
+    def __init__(self, verdicts: Iterable[Verdict] = ()) -> None:
+        self._records: dict[str, Record] = {}
+        for verdict in sorted(verdicts, key=lambda one: (one.step, one.node, one.n)):
+            self.add(verdict)
+
+    def of(self, node: str) -> Record:
+        """The record of a node; empty for a newcomer."""
+        return self._records.get(node, Record())
+
+    def add(self, verdict: Verdict) -> None:
+        """Count a verdict; one that accuses nobody changes nothing."""
+        old = self.of(verdict.node)
+        if verdict.decision == "accepted":
+            self._records[verdict.node] = Record(old.accepted + 1, old.rejected, old.clean + 1)
+        elif verdict.severity != "drop":
+            self._records[verdict.node] = Record(old.accepted, old.rejected + 1, 0)
+
+
+def audit(signer: Signer, run_id: str, key: Key, sha256: str) -> tuple[str, bytes]:
+    """The validator's signature that fixes every draw about a file, and the seed that it gives."""
+    signature = signer.sign(audit_message(run_id, key, sha256))
+    return signature, hashlib.sha256(signature.encode()).digest()

@@ -1,0 +1,142 @@
+"""Rebuilds what was said from a row's tokens, asking the environment for its part again.
+
+Called before a row is scored again. The model's turns are decoded from its tokens; the
+environment's must be exactly what it answers to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from prime_core.api import (
+    Completion,
+    HostError,
+    Message,
+    Reply,
+    RolloutView,
+    RunError,
+)
+
+if TYPE_CHECKING:
+    from prime_core.api.types import FinishReason
+    from prime_core.engines.chat import ChatFormat
+    from prime_core.hosting.pool import HostPool
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One row's conversation while it is rebuilt.
+
+    Attributes:
+        task: index in the environment's whole list.
+        prompt: what the model saw first.
+        messages: everything after it.
+        mismatch: how the row differs from what the environment would have made; "" so far.
+        failure: why the environment couldn't answer; "" where all is well.
+    """
+
+    row: RolloutView
+    task: int
+    prompt: tuple[Message, ...]
+    messages: list[Message] = field(default_factory=list)
+    mismatch: str = ""
+    failure: str = ""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there may be more to rebuild."""
+        return not (self.mismatch or self.failure)
+
+    def turn(self, index: int) -> tuple[int, int, int]:
+        """(start, where the model begins, end) of a turn; the environment speaks before it."""
+        ends = self.row.turn_ends
+        start, end = (ends[index - 1] if index else 0), ends[index]
+        spoken = start
+        while not self.row.completion_mask[spoken]:
+            spoken += 1
+        return start, spoken, end
+
+    def completion(self) -> Completion:
+        """What a verifier sees."""
+        last = next((m.content for m in reversed(self.messages) if m.role == "assistant"), "")
+        return Completion(
+            text=last,
+            messages=tuple(self.messages),
+            finish_reason=cast("FinishReason", self.row.finish_reason),
+            token_count=self.row.length,
+        )
+
+
+async def rebuild(conversations: Sequence[Conversation], chat: ChatFormat, pool: HostPool) -> None:
+    """Rebuild all, turn by turn; each ends whole, or with a mismatch or a failure."""
+    turns = max((len(one.row.turn_ends) for one in conversations), default=0)
+    for index in range(turns):
+        speaking = [one for one in conversations if one.goes_on and index < len(one.row.turn_ends)]
+        for one in speaking:
+            _, spoken, end = one.turn(index)
+            text = chat.text(one.row.completion_tokens[spoken:end])
+            one.messages.append(Message("assistant", text))
+        if pool.description.multi_turn:
+            await _answer(speaking, index, chat, pool)
+        else:
+            for one in speaking:
+                if len(one.row.turn_ends) > 1:
+                    one.mismatch = "several turns, though the environment never answers"
+
+
+async def _answer(
+    speaking: Sequence[Conversation], index: int, chat: ChatFormat, pool: HostPool
+) -> None:
+    """Hold what follows a turn against the environment's answer to it."""
+    # at its end only one that stopped was shown to the environment, and got no answer
+    asking = [
+        one
+        for one in speaking
+        if index + 1 < len(one.row.turn_ends)
+        or (one.row.finish_reason == "stop" and one.row.score_status != "error")
+    ]
+    for one, reply in zip(asking, await _replies(asking, index, pool), strict=True):
+        last = index + 1 == len(one.row.turn_ends)
+        if isinstance(reply, HostError):
+            one.failure = f"reply: {reply.what}"
+        elif last and reply is not None:
+            one.mismatch = "ends where the environment would have answered"
+        elif not last and reply is None:
+            one.mismatch = f"goes on after turn {index}, which ends it"
+        elif reply is not None:
+            _compare(one, reply, index, chat)
+
+
+def _compare(one: Conversation, reply: Reply, index: int, chat: ChatFormat) -> None:
+    start, spoken, _ = one.turn(index + 1)
+    history = [*one.prompt, *one.messages]
+    last_token = one.row.completion_tokens[start - 1]
+    try:
+        expected = chat.reply_tokens(history, reply.messages, last_token)
+    except RunError as error:
+        one.failure = f"reply: {error.what}"
+        return
+    if list(expected) != list(one.row.completion_tokens[start:spoken]):
+        one.mismatch = f"the environment's words after turn {index} aren't its own"
+    one.messages += reply.messages
+
+
+async def _replies(
+    asking: Sequence[Conversation], index: int, pool: HostPool
+) -> list[Reply | HostError | None]:
+    """All at once; where that fails, one by one, so that one can't fail the others."""
+    states = [(one.task, one.prompt, tuple(one.messages), index + 1) for one in asking]
+    if not states:
+        return []
+    try:
+        return list(await pool.reply(states))
+    except HostError:
+        found: list[Reply | HostError | None] = []
+        for state in states:
+            try:
+                found += await pool.reply([state])
+            except HostError as error:
+                found.append(error)
+        return found

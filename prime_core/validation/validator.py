@@ -1,0 +1,294 @@
+"""The validator process: judges submitted files and signs what it found, until the run is over.
+
+`run` is the main of `prime-core validator`. A verdict is written once; whatever kills the process,
+the next one goes on with the files that have none, and judges each as this one would have.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from prime_core.api import (
+    FormatError,
+    HostError,
+    NodeFacts,
+    RunError,
+    RunFacts,
+    StoreError,
+    SubmissionView,
+)
+from prime_core.signing import Signer
+from prime_core.store import layout
+from prime_core.store.counter import StepRules
+from prime_core.store.objects import ObjectExistsError, ObjectStore
+from prime_core.store.records import Dispatch, Key
+from prime_core.store.submission import FILE_LIMIT
+from prime_core.store.verdicts import Verdict, VerdictBook, write_verdict
+from prime_core.store.view import StoreView, step_numbers
+from prime_core.validation.attempts import MOST, Attempts
+from prime_core.validation.auditing import Policy, Records, audit
+from prime_core.validation.context import FileContext, Surroundings, uniform
+from prime_core.validation.decoys import is_due, show_decoy
+from prime_core.validation.judging import (
+    UNJUDGED,
+    Judgement,
+    NamedCheck,
+    ask,
+    unjudgeable,
+    verdict_of,
+)
+from prime_core.validation.pending import Pending
+from prime_core.validation.reporting import metrics_of
+from prime_core.validation.statements import read_statement
+
+if TYPE_CHECKING:
+    from prime_core.config.sections import RunConfig
+    from prime_core.store.trace import Trace
+    from prime_core.validation.reading import Reader
+    from prime_core.validation.recompute import Recomputer
+
+logger = logging.getLogger("prime_core.validator")
+
+POLL_S = 0.02
+REMOTE_POLL_S = 1.0
+SAY_EVERY_S = 30.0
+RETRY_S = 1.0
+UNREAD = "0" * 64  # SHA-256 in the verdict on a file above the size limit, which nobody reads
+
+Log = Callable[[int | None, dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class ValidatorTools:
+    """What a validator works with; `setup` makes it from a run config.
+
+    Attributes:
+        checks: in order.
+        facts_of: what the run demands of a node class.
+        nodes: who may submit, by name; records aren't filled in.
+        policy: how much is checked in full.
+        decoy_every: one decoy in about so many files.
+    """
+
+    store: ObjectStore
+    run_id: str
+    rules: StepRules
+    signer: Signer
+    checks: Sequence[NamedCheck]
+    facts_of: Callable[[str], RunFacts]
+    nodes: Mapping[str, NodeFacts]
+    default_class: str
+    policy: Policy
+    decoy_every: int
+    recomputer: Recomputer
+    reader: Reader
+    book: VerdictBook
+    pending: Pending
+    attempts: Attempts
+    log: Log
+    trace: Trace | None = None
+
+
+class Validator:
+    """One validator of one run; `poll` judges at most one file."""
+
+    def __init__(self, tools: ValidatorTools) -> None:
+        self._tools = tools
+        self.view = StoreView(tools.store, tools.rules)
+        self._hashes: dict[str, Key] = {}
+        known = [
+            verdict for step in step_numbers(tools.store) for verdict in tools.book.refresh(step)
+        ]
+        self._records = Records(known)
+        self._hashes.update({verdict.sha256: verdict.key for verdict in known})
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run needs no more verdicts: its last version is sealed."""
+        return self.view.newest_version >= self._tools.rules.steps
+
+    def poll(self) -> bool:
+        """Judge one file if one waits; whether it did.
+
+        Raises:
+            RunError: a decoy passed, so that no verdict of this validator can be believed.
+            PrimeError: the store can't be read or written.
+        """
+        self.view.refresh()
+        for step in range(max(0, self.view.first_open - 8), self.view.last_listed + 1):
+            self._learn(self._tools.book.refresh(step))
+        ready = self._tools.pending.files(
+            self.view,
+            judged=lambda key: bool(self._tools.book.of(key)),
+            stated=lambda key: self._tools.store.exists(layout.submission_signature_path(*key)),
+            loaded=self._tools.recomputer.loaded,
+        )
+        if not ready:
+            return False
+        self._judge(ready[0], self.view.dispatches[ready[0]])
+        return True
+
+    def waiting_for(self) -> str:
+        """For whom the validator waits, in words."""
+        return f"submissions of step {self.view.first_open} and later"
+
+    def _learn(self, verdicts: Sequence[Verdict]) -> None:
+        for verdict in verdicts:
+            self._records.add(verdict)
+            self._hashes.setdefault(verdict.sha256, verdict.key)
+
+    # --- one file ---------------------------------------------------------------------------------
+
+    def _judge(self, key: Key, dispatch: Dispatch) -> None:
+        before = self._tools.attempts.begin(key)
+        try:
+            data = self._tools.store.get(layout.submission_path(*key), FILE_LIMIT)
+        except FormatError as error:
+            signature, _ = self._audit(key, UNREAD)
+            args = (key, UNREAD, 0, signature, "schema", error.what, "reject")
+            self._conclude(unjudgeable(self._tools.run_id, *args), Judgement(), 0.0)
+            return
+        sha256 = hashlib.sha256(data).hexdigest()
+        signature, seed = self._audit(key, sha256)
+        if before >= MOST:
+            reason = f"its judge ended {before} times before the verdict"
+            args = (key, sha256, len(data), signature, UNJUDGED, reason, "drop")
+            self._conclude(unjudgeable(self._tools.run_id, *args), Judgement(), 0.0)
+            return
+        context, around = self.open_file(key, dispatch, data, sha256, seed)
+        started = time.perf_counter()
+        try:
+            judgement = ask(self._tools.checks, context)
+        except (StoreError, HostError) as error:
+            logger.error("%s-%05d of step %d: judged later: %s", key[1], key[2], key[0], error)
+            self._tools.log(key[0], {"validator/postponed": 1})
+            time.sleep(RETRY_S)
+            return
+        # nobody is slashed for what somebody else may have written under his name
+        asked = any(check.check == "identity" for check in judgement.asked)
+        trusted = asked and not any(name == "identity" for name, _ in judgement.found)
+        verdict = verdict_of(judgement, context, signature, trusted=trusted)
+        self._conclude(verdict, judgement, time.perf_counter() - started)
+        if verdict.decision == "accepted" and is_due(seed, self._tools.decoy_every):
+            self._show_decoy(context, around, seed)
+
+    def open_file(
+        self,
+        key: Key,
+        dispatch: Dispatch,
+        data: bytes,
+        sha256: str,
+        seed: bytes,
+        *,
+        full: bool | None = None,
+    ) -> tuple[FileContext, Surroundings]:
+        """The context of one file, nothing of it decoded; `full` None lets the seed decide."""
+        node = self._node(key[1])
+        if full is None:
+            full = uniform(seed, "full") < self._tools.policy.share_for(node.clean)
+        around = Surroundings(
+            run=self._tools.facts_of(node.node_class),
+            node=node,
+            rules=self._tools.rules,
+            newest_version=self.view.newest_version,
+            recomputer=self._tools.recomputer,
+            reader=self._tools.reader,
+            statement=lambda: read_statement(self._tools.store, key),
+            seen=lambda digest: self._seen(digest, key),
+        )
+        view = SubmissionView(
+            run_id=dispatch.run_id,
+            step=key[0],
+            node=key[1],
+            n=key[2],
+            policy_version=dispatch.policy_version,
+            policy_digest=dispatch.policy_digest,
+            groups=dispatch.groups,
+            group_size=dispatch.group_size,
+            node_class=dispatch.node_class,
+            sha256=sha256,
+            size=len(data),
+        )
+        spot = self._tools.policy.spot_groups
+        return FileContext(around, view, data, seed=seed, full=full, spot_groups=spot), around
+
+    def _audit(self, key: Key, sha256: str) -> tuple[str, bytes]:
+        return audit(self._tools.signer, self._tools.run_id, key, sha256)
+
+    def _node(self, name: str) -> NodeFacts:
+        record = self._records.of(name)
+        known = self._tools.nodes.get(name)
+        return NodeFacts(
+            name=name,
+            address=known.address if known else None,
+            provider=known.provider if known else "",
+            node_class=known.node_class if known else self._tools.default_class,
+            stake=known.stake if known else 0,
+            accepted=record.accepted,
+            rejected=record.rejected,
+            clean=record.clean,
+        )
+
+    def _seen(self, sha256: str, key: Key) -> str | None:
+        other = self._hashes.get(sha256)
+        return None if other is None or other == key else f"{other[0]}-{other[1]}-{other[2]:05d}"
+
+    def _conclude(self, verdict: Verdict, judgement: Judgement, seconds: float) -> None:
+        try:
+            write_verdict(self._tools.store, verdict, self._tools.signer)
+        except ObjectExistsError:
+            logger.info("%s has its verdict from another validator", verdict.key)
+        self._tools.attempts.end(verdict.key)
+        self._learn(self._tools.book.refresh(verdict.step))
+        if verdict.decision == "rejected":
+            logger.warning(
+                "step %d: submission %d of %s is rejected (%s) by %s: %s",
+                *(verdict.step, verdict.n, verdict.node, verdict.severity),
+                *(verdict.check, verdict.reason),
+            )
+        self._tools.log(
+            verdict.step, metrics_of(verdict, judgement, seconds, self._tools.recomputer.loads)
+        )
+
+    def _show_decoy(self, context: FileContext, around: Surroundings, seed: bytes) -> None:
+        decoy = show_decoy(self._tools.checks, context, around, seed)
+        if decoy is None:
+            return
+        values = {"decoys": 1, "missed_decoys": int(decoy.missed)}
+        self._tools.log(context.view.step, {f"validator/{key}": n for key, n in values.items()})
+        if decoy.missed:
+            raise RunError(
+                f"a decoy of check {decoy.check} passed: this validator finds nothing",
+                where=f"validator {self._tools.signer.address}",
+                fix="mend the check or its parameters; believe none of its verdicts until then",
+            )
+
+
+def run(config: RunConfig, index: int = 0) -> None:
+    """The validator process: poll until the run is over, or until SIGTERM; blocks.
+
+    Raises:
+        PrimeError: the run isn't prepared, a plugin can't be made, or as `Validator.poll`.
+    """
+    from prime_core.validation.setup import open_tools
+
+    with open_tools(config, index) as tools:
+        validator = Validator(tools)
+        local = tools.store.local_path(layout.RUN) is not None
+        idle_since, said = time.time(), time.monotonic()
+        while not validator.finished:
+            if validator.poll():
+                idle_since, said = time.time(), time.monotonic()
+                continue
+            if time.monotonic() - said > SAY_EVERY_S:
+                said = time.monotonic()
+                waiting = validator.waiting_for()
+                logger.info("waiting for %s since %s", waiting, time.ctime(idle_since))
+                waits = {"waiting_for": waiting, "waiting_s": time.time() - idle_since}
+                tools.log(validator.view.first_open, waits)
+            time.sleep(POLL_S if local else REMOTE_POLL_S)

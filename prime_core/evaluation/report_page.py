@@ -111,7 +111,7 @@ def _passing(summary: Summary) -> str:
         "<h2>pass@k</h2><p>The chance that one of k completions passes "
         f"(a score of at least {summary.pass_mark:g}), averaged over tasks. Mark: unbiased "
         "estimate; band: 95 % interval.</p>"
-        f"<div class='rows'>{''.join(rows)}</div>"
+        f"<div class='rows estimates'>{''.join(rows)}</div>"
     )
 
 

@@ -51,6 +51,7 @@ pre { background: var(--soft); border: 1px solid var(--line); border-radius: 6px
 pre.quiet { color: var(--quiet); } details { margin: .4rem 0; }
 summary { cursor: pointer; padding: .2rem 0; font-weight: 600; }
 .example { border-left: 3px solid var(--line); padding-left: .8rem; margin: .8rem 0; }
-@media (max-width: 34rem) { .row { grid-template-columns: 5.5rem 1fr auto; gap: .5rem; }
-  .row .said small { display: block; } }
+@media (max-width: 34rem) { .row { grid-template-columns: 7rem 1fr auto; gap: .2rem .5rem; }
+  .estimates .row { grid-template-columns: 5rem 1fr; margin-bottom: .3rem; }
+  .estimates .track { grid-column: 1 / -1; order: 1; } }
 """

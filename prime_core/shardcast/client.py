@@ -82,15 +82,6 @@ class Client:
         for thread in threads:
             thread.join()
 
-    def listed(self, address: str, *, after: int | None = None, wait_s: int = 0) -> dict[int, bool]:
-        """The versions that one relay says it has, and whether each is whole.
-
-        Raises:
-            RelayError: it can't be asked, or its answer isn't a listing.
-        """
-        with self.connection(address) as connection:
-            return read_listing(connection, after=after, wait_s=wait_s)
-
     def versions(self) -> dict[int, bool]:
         """The versions that any relay says it has; those that can't be asked are left out."""
         found: dict[int, bool] = {}
@@ -98,7 +89,8 @@ class Client:
 
         def ask(address: str) -> None:
             try:
-                listed = self.listed(address)
+                with self.connection(address) as connection:
+                    listed = read_listing(connection)
             except RelayLied:
                 self.relays.lied(address)
             except RelayError as error:
@@ -147,11 +139,15 @@ class Client:
 
 
 def read_listing(
-    connection: Connection, *, after: int | None = None, wait_s: int = 0
+    connection: Connection,
+    *,
+    after: int | None = None,
+    wait_s: int = 0,
+    cancelled: Callable[[], bool] | None = None,
 ) -> dict[int, bool]:
     """Ask for a relay's versions, newest `LISTED` of them; RelayLied where it's no listing."""
     query = f"?wait={wait_s}" + (f"&after={after}" if after is not None else "")
-    data = connection.get(f"/versions{query}", LISTING_LIMIT, wait_s=wait_s)
+    data = connection.get(f"/versions{query}", LISTING_LIMIT, wait_s=wait_s, cancelled=cancelled)
     try:
         entries = json.loads(data)["versions"]
         found = {int(version): bool(whole) for version, _, whole in entries}

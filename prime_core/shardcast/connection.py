@@ -94,23 +94,32 @@ class Connection:
         self._ahead = b""
         self._buffer = memoryview(bytearray(BUFFER))
 
-    def get(self, target: str, limit: int, *, wait_s: float = 0.0) -> bytes:
+    def get(
+        self,
+        target: str,
+        limit: int,
+        *,
+        wait_s: float = 0.0,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> bytes:
         """A small body.
 
         Args:
             target: path and query.
             limit: more bytes than this are a lie.
             wait_s: how long the relay was asked to hold its answer.
+            cancelled: asked now and then while nothing comes.
 
         Raises:
+            Cancelled: `cancelled` said so.
             RelayError, RelayLied, RelayLacks: as the classes say.
         """
-        size = self._ask(target, wait_s)
+        size = self._ask(target, wait_s, cancelled)
         if size > limit:
             self.close()
             raise RelayLied(f"answer of {size} bytes, allowed are {limit}", where=self.address)
         taken = bytearray()
-        self._body(size, taken.extend, None)
+        self._body(size, taken.extend, cancelled)
         return bytes(taken)
 
     def get_into(
@@ -126,7 +135,7 @@ class Connection:
             Cancelled: `cancelled` said so.
             RelayError, RelayLied, RelayLacks: as the classes say; what `take` raises passes.
         """
-        length = self._ask(target, 0.0)
+        length = self._ask(target, 0.0, cancelled)
         if length != size:
             self.close()
             raise RelayLied(f"{length} bytes where {size} belong", where=self.address)
@@ -151,20 +160,20 @@ class Connection:
     ) -> None:
         self.close()
 
-    def _ask(self, target: str, wait_s: float) -> int:
+    def _ask(self, target: str, wait_s: float, cancelled: Callable[[], bool] | None) -> int:
         """Send a request, read the head of the answer; the length of its body."""
         reused = self._socket is not None
         try:
-            return self._ask_once(target, wait_s)
+            return self._ask_once(target, wait_s, cancelled)
         except (RelayLied, RelayLacks):
             raise
         except RelayError:
             if not reused:
                 raise
         # The relay may have closed an idle connection; that is no fault.
-        return self._ask_once(target, wait_s)
+        return self._ask_once(target, wait_s, cancelled)
 
-    def _ask_once(self, target: str, wait_s: float) -> int:
+    def _ask_once(self, target: str, wait_s: float, cancelled: Callable[[], bool] | None) -> int:
         deadline = time.monotonic() + self._patience.connect_s + wait_s
         try:
             if self._socket is None:
@@ -173,10 +182,13 @@ class Connection:
             request = f"GET {self._prefix}{target} HTTP/1.1\r\nHost: {self._host}\r\n\r\n"
             self._socket.settimeout(self._patience.connect_s)
             self._socket.sendall(request.encode())
-            head = self._head(deadline)
+            head = self._head(deadline, cancelled)
         except (OSError, ssl.SSLError) as error:
             self.close()
             raise self._broken(error) from error
+        except Cancelled:
+            self.close()
+            raise
         return self._length(head, target)
 
     def _open(self) -> None:
@@ -192,7 +204,7 @@ class Connection:
         else:
             self._socket = plain
 
-    def _head(self, deadline: float) -> bytes:
+    def _head(self, deadline: float, cancelled: Callable[[], bool] | None) -> bytes:
         assert self._socket is not None
         while (end := self._ahead.find(b"\r\n\r\n")) < 0:
             if len(self._ahead) > HEAD_LIMIT:
@@ -200,8 +212,13 @@ class Connection:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError("no answer in time")
-            self._socket.settimeout(left)
-            count = self._socket.recv_into(self._buffer[: 64 * 1024])
+            if cancelled is not None and cancelled():
+                raise Cancelled
+            self._socket.settimeout(min(left, _TICK_S))
+            try:
+                count = self._socket.recv_into(self._buffer[: 64 * 1024])
+            except TimeoutError:
+                continue
             if count == 0:
                 raise ConnectionResetError("the relay closed the connection")
             self._ahead += bytes(self._buffer[:count])

@@ -13,6 +13,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from prime_core.api.errors import FormatError, IntegrityError, PrimeError, StoreError
@@ -92,6 +93,7 @@ class Download:
         self._entry: Incoming | None = None
         self._error: PrimeError | None = None
         self._gone: set[str] = set()
+        self._failed: dict[str, float] = {}  # relays not to ask for messages before a second
         self._progress = time.monotonic()
         self._asked = 0  # messages whose shards were handed to the flights
 
@@ -124,7 +126,8 @@ class Download:
                     if entry.reader.sealed:
                         self._stop.wait(0.01)
                     else:
-                        self._follow(connections, entry)
+                        with suppress(Cancelled):  # `_check` says why
+                            self._follow(connections, entry)
         finally:
             self._flights.end()
             for thread in threads:
@@ -135,9 +138,13 @@ class Download:
         entry = self._shelf.get(self.version)
         while entry is None:
             self._check()
-            entry = self._follow(connections, None)
+            with suppress(Cancelled):
+                entry = self._follow(connections, None)
         self._entry = entry
         return entry
+
+    def _ended(self) -> bool:
+        return self._stop.is_set() or self._error is not None
 
     def _check(self) -> None:
         if self._stop.is_set():
@@ -153,7 +160,9 @@ class Download:
 
     def _follow(self, connections: _Connections, entry: Incoming | None) -> Incoming | None:
         """Ask one relay for what follows the last message, and take it in."""
-        address = self._relays.choose(self._gone)
+        now = time.monotonic()
+        failed = {each for each, until in self._failed.items() if until > now}
+        address = self._relays.choose(self._gone | failed)
         if address is None:
             self._stop.wait(_PAUSE_S)
             return entry
@@ -162,7 +171,11 @@ class Download:
         wait = min(self._settings.wait_s, 2 if len(self._relays.addresses) > 1 else 60)
         target = f"/policies/{self.version:06d}/manifest?from={known}&wait={wait}"
         try:
-            body = connections[address].get(target, MESSAGE_LIMIT + 1, wait_s=wait)
+            body = connections[address].get(
+                target, MESSAGE_LIMIT + 1, wait_s=wait, cancelled=self._ended
+            )
+            if not body:  # it knows no more than we do: somebody else may
+                self._failed[address] = time.monotonic() + _PAUSE_S
             for message in body.splitlines():
                 if entry is None:
                     entry = self._shelf.begin(message, self.version)
@@ -174,8 +187,8 @@ class Download:
             self._blame(address, error)
         except RelayError as error:
             self._note(address, error)
-            if isinstance(error, RelayLacks):
-                self._stop.wait(_PAUSE_S)
+            pause = _PAUSE_S if isinstance(error, RelayLacks) else _LONG_PAUSE_S
+            self._failed[address] = time.monotonic() + pause
         if entry is not None:
             self._queue(entry)
             self._tell()

@@ -26,11 +26,10 @@ LONGEST_BACK_OFF_S = 60.0
 SPARE = 2  # newest versions that stay although no step needs them: a worker may be loading one
 
 
-def usable(rules: StepRules, first_open: int, version: int) -> bool:
-    """Whether a step that isn't closed may take new work of a version."""
-    first = 0 if version == 0 else version + rules.level
-    last = min(version + rules.max_lag, rules.steps - 1)
-    return max(first, first_open) <= last
+def first_step(rules: StepRules, first_open: int, version: int) -> int | None:
+    """The first unclosed step that may take new work of a version, or None."""
+    first = max(first_open, 0 if version == 0 else version + rules.level)
+    return first if first <= min(version + rules.max_lag, rules.steps - 1) else None
 
 
 @dataclass(slots=True)
@@ -68,23 +67,25 @@ def next_version(
     For each unclosed step in order, the newest version that it allows. One that failed comes after
     all others that some unclosed step can use; it is tried again only where there are none.
     """
+    steps = {version: first_step(rules, first_open, version) for version in announced}
+    useful = sorted((step, -version) for version, step in steps.items() if step is not None)
     failed: int | None = None
-    for step in range(first_open, min(rules.steps, first_open + rules.max_lag + 2)):
-        allowed = sorted((v for v in announced if rules.allows(step, v)), reverse=True)
-        for version in allowed:
-            if version in held:
-                break
-            if not failures.ever(version):
-                return version
-            if failed is None and not failures.waits(version):
-                failed = version
+    for step, negative in useful:
+        version = -negative
+        if version in held or any(v > version and rules.allows(step, v) for v in held):
+            continue
+        if not failures.ever(version):
+            return version
+        if failed is None and not failures.waits(version):
+            failed = version
     return failed
 
 
 def kept(rules: StepRules, first_open: int, held: Collection[int]) -> list[int]:
     """Versions that stay on this disk."""
     newest = sorted(held)[-SPARE:]
-    return sorted({*newest, *(v for v in held if usable(rules, first_open, v))})
+    useful = (v for v in held if first_step(rules, first_open, v) is not None)
+    return sorted({*newest, *useful})
 
 
 def follow(
@@ -134,7 +135,7 @@ def _take(
 
     def watch() -> None:
         while not ended.wait(0.5):
-            if stop.is_set() or not usable(rules, first_open(), version):
+            if stop.is_set() or first_step(rules, first_open(), version) is None:
                 useless.set()
                 return
 

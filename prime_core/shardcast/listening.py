@@ -10,11 +10,11 @@ import logging
 import threading
 
 from prime_core.shardcast.client import Client, read_listing
-from prime_core.shardcast.connection import RelayError, RelayLied
+from prime_core.shardcast.connection import Cancelled, RelayError, RelayLied
 
 logger = logging.getLogger(__name__)
 
-_WAIT_S = 2  # one answer is held so long: the process ends as soon, whatever a relay does
+_WAIT_S = 10  # one answer is held so long
 _PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 8.0
 
@@ -69,7 +69,13 @@ class Announcements:
         with self._client.connection(address) as connection:
             while not self._stop.is_set():
                 try:
-                    listed = set(read_listing(connection, after=newest, wait_s=_WAIT_S))
+                    listed = set(
+                        read_listing(
+                            connection, after=newest, wait_s=_WAIT_S, cancelled=self._stop.is_set
+                        )
+                    )
+                except Cancelled:
+                    return
                 except RelayError as error:
                     if isinstance(error, RelayLied):
                         self._client.relays.lied(address)

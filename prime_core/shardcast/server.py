@@ -28,6 +28,7 @@ MAX_WAIT_S = 25
 _PROBE = bytes(PROBE_BYTES)
 _MANIFEST = re.compile(r"/policies/(\d{6,10})/manifest")
 _SHARD = re.compile(r"/policies/(\d{6,10})/shard-(\d{5,6})\.bin")
+_SOFT = (404, 410, 416)  # the connection goes on
 _REASONS = {
     200: "OK",
     206: "Partial Content",
@@ -149,17 +150,19 @@ class Server:
                 async with asyncio.timeout(self._limits.idle_s):
                     head = await reader.readuntil(b"\r\n\r\n")
             except asyncio.LimitOverrunError:
-                await self._refuse(writer, 431)
+                await self._refuse(writer, 431, False)
                 return
             self._idle.pop(writer, None)
+            request = None
             try:
                 request = parse_request(head)
                 if not self._rates.allows(address):
                     raise BadRequest(429)
                 await self._answer(request, writer)
             except BadRequest as error:
-                await self._refuse(writer, error.status)
-                if error.status not in (404, 410, 416):
+                keeps = request is not None and request.keep_alive and error.status in _SOFT
+                await self._refuse(writer, error.status, keeps)
+                if not keeps:
                     return
                 continue
             if not request.keep_alive:
@@ -253,9 +256,9 @@ class Server:
         async with asyncio.timeout(30 + len(body) / self._limits.least_bytes_per_s):
             await writer.drain()
 
-    async def _refuse(self, writer: asyncio.StreamWriter, status: int) -> None:
+    async def _refuse(self, writer: asyncio.StreamWriter, status: int, keeps: bool) -> None:
         self._counters.add(f'requests_total{{status="{status}"}}')
-        writer.write(_head(status, 0, status in (404, 410, 416)))
+        writer.write(_head(status, 0, keeps))
         async with asyncio.timeout(10):
             await writer.drain()
 

@@ -75,11 +75,12 @@ def sandbox(context: click.Context, names: tuple[str, ...], as_json: bool, level
 
         click.echo(json.dumps({"sandboxes": found, "level": level, "reached": reached}, indent=2))
     else:
+        from prime_core.hub.sandboxes import DEFAULT
+
         click.echo("\n\n".join(text(each) for each in found) or "no sandbox is installed")
         if not reached:
-            click.echo(
-                f"\nno sandbox reaches {level!r} here; see docs/how-to/sandbox-host-setup.md"
-            )
+            click.echo(f"\nno sandbox reaches level {level!r} here")
+        click.echo(f"\n{conclusion(found, DEFAULT)}")
     if not reached:
         context.exit(1)
 
@@ -142,15 +143,47 @@ def trials(made: Sandbox) -> dict[str, bool]:
     return found
 
 
+# What a level means to somebody who hasn't read docs/reference/sandbox.md.
+MEANING = {
+    "none": "nothing can be launched",
+    "process": "Landlock, seccomp and limits on a plain process; used only where named",
+    "namespaces": "a root, network and processes of its own; memory limited for each process",
+    "cgroups": "the strongest: as namespaces, and memory limited over the whole jail",
+}
+
+
+def conclusion(found: list[dict[str, Any]], default: str) -> str:
+    """What all this means for a run that names no sandbox."""
+    row = next((each for each in found if each["sandbox"] == default), None)
+    if row is None:
+        return f"runs use {default!r} where they name no sandbox; it wasn't examined"
+    if row["reaches"]["cgroups"]:
+        return f"runs use {default!r} where they name no sandbox: nothing is to be done"
+    if row["reaches"]["namespaces"]:
+        return (
+            f"runs use {default!r} where they name no sandbox: it's strong enough, and could be "
+            "stronger with what stands under missing"
+        )
+    others = [each["sandbox"] for each in found if each["reaches"]["namespaces"]]
+    way = f'set [hosting] sandbox = {{ use = "{others[0]}" }}, or ' if others else ""
+    return (
+        f"runs use {default!r} where they name no sandbox, and it isn't strong enough here: {way}"
+        "do what stands under missing; see docs/how-to/sandbox-host-setup.md"
+    )
+
+
 def text(row: dict[str, Any]) -> str:
     """One sandbox for people."""
-    lines = [f"{row['sandbox']}  {row['level']}  ({row['distribution']})"]
+    lines = [f"{row['sandbox']}: level {row['level']} ({MEANING[row['level']]})"]
+    lines.append(f"  from     {row['distribution']}")
     if row["policy_digest"]:
-        lines.append(f"  policy   {row['policy_digest'][:16]}")
+        lines.append(f"  policy   {row['policy_digest'][:16]} (equal on two hosts: the same jail)")
     if row["holds"]:
         lines += _wrapped("holds", row["holds"])
+    passed = [name for name, passed in row["trials"].items() if passed]
     if row["trials"]:
-        lines += _wrapped("survives", [name for name, passed in row["trials"].items() if passed])
+        count = f"{len(passed)} of {len(row['trials'])} passed: "
+        lines += _wrapped("trials", [count + passed[0], *passed[1:]] if passed else [count])
     lines += [f"  FAILS    {name}" for name, passed in row["trials"].items() if not passed]
     for each in row["missing"]:
         lines.append(f"  missing  {each['name']}: {each['why']}")

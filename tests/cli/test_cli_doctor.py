@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from prime_core.api import LEVELS
+from prime_core.cli.doctor import conclusion, text
 from prime_core.testing.privileges import namespaces_refused, reachable_level
 
 pytestmark = pytest.mark.integration
@@ -58,7 +60,7 @@ def test_on_a_host_without_namespaces_it_says_how_to_get_them():
     (row,) = found["sandboxes"]
     assert (code, row["level"], found["reached"]) == (1, "none", False)
     assert "seccomp=unconfined" in json.dumps(row["missing"])
-    assert "user_namespaces" in json.dumps(row["missing"])
+    assert [each["name"] for each in row["missing"]] == ["user_namespaces"]
 
 
 def test_on_a_host_without_namespaces_the_weaker_sandbox_says_its_level():
@@ -68,6 +70,52 @@ def test_on_a_host_without_namespaces_the_weaker_sandbox_says_its_level():
         pytest.skip("this kernel has no Landlock")
     assert (code, row["level"]) == (0, "process")
     assert row["reaches"] == {"process": True, "namespaces": False, "cgroups": False}
+
+
+@pytest.mark.parametrize(
+    ("levels", "words"),
+    [
+        ({"nsjail": "cgroups"}, "nothing is to be done"),
+        ({"nsjail": "namespaces"}, "could be stronger"),
+        ({"nsjail": "none", "bwrap": "cgroups"}, 'sandbox = { use = "bwrap" }'),
+        ({"nsjail": "none", "landlock": "process"}, "do what stands under missing"),
+        ({"bwrap": "cgroups"}, "wasn't examined"),
+    ],
+)
+def test_it_ends_with_what_a_run_will_use(levels, words):
+    rows = [
+        {
+            "sandbox": name,
+            "reaches": {
+                each: LEVELS.index(level) >= LEVELS.index(each) for each in LEVELS if each != "none"
+            },
+        }
+        for name, level in levels.items()
+    ]
+    assert words in conclusion(rows, "nsjail")
+
+
+def test_people_read_what_a_level_means_and_how_to_get_what_is_missing():
+    row = {
+        "sandbox": "x",
+        "distribution": "x 1",
+        "level": "namespaces",
+        "policy_digest": "ab" * 32,
+        "holds": ["seccomp"],
+        "trials": {"answers": True, "ends a flood": False},
+        "missing": [{"name": "memory_cgroup", "why": "no file system", "fix": "run as root"}],
+    }
+    assert text(row).splitlines() == [
+        "x: level namespaces (a root, network and processes of its own; memory limited for each "
+        "process)",
+        "  from     x 1",
+        "  policy   abababababababab (equal on two hosts: the same jail)",
+        "  holds    seccomp",
+        "  trials   1 of 2 passed: answers",
+        "  FAILS    ends a flood",
+        "  missing  memory_cgroup: no file system",
+        "           fix: run as root",
+    ]
 
 
 def test_an_unknown_sandbox_is_an_error():

@@ -32,6 +32,9 @@ ENVIRONMENT: Mapping[str, str] = {
 }
 
 
+STAMP = re.compile(r"^(\[[^\]]*\])+ ")  # level, time and process before a launcher's message
+
+
 def zygote_command(python: str, control: int, *, pid_one: bool) -> list[str]:
     """The command that runs the zygote of a staged root, with the channel's descriptor."""
     code = f"import prime_zygote; prime_zygote.main({pid_one}, {control})"
@@ -173,7 +176,8 @@ def explain(log: str, messages: Sequence[tuple[str, str, str, str]], sandbox: st
     for pattern, part, why, fix in messages:
         found = re.search(f".*({pattern}).*", log)
         if found:
-            return [Missing(part, f"{why}: {found[0].strip()[:300]}", fix)]
+            said = STAMP.sub("", found[0].strip())[:300]
+            return [Missing(part, f"{why}: {said}", fix)]
     lines = log.splitlines()
     return [
         Missing(

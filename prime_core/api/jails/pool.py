@@ -56,6 +56,19 @@ class PoolParams(Params):
     )
 
 
+class Unlaunchable(SandboxError):
+    """No jail can be launched on this host; `missing` says what it lacks."""
+
+    def __init__(self, name: str, missing: tuple[Missing, ...]) -> None:
+        lines = [f"{each.name}: {each.why}; {each.fix}" for each in missing]
+        super().__init__(
+            "no jail can be launched here" + "".join(f"\n  - {line}" for line in lines),
+            where=f"sandbox {name}",
+            fix=missing[0].fix if missing else "run `prime-core doctor sandbox`",
+        )
+        self.missing = missing
+
+
 class JailedSandbox:
     """A `Sandbox` over a launcher.
 
@@ -97,7 +110,7 @@ class JailedSandbox:
             )
         isolation = self.probe()
         if isolation.level == "none":
-            raise self._unlaunchable(isolation.missing)
+            raise Unlaunchable(self._launcher.name, isolation.missing)
         return JailSession(program, limits, self._take, self._give_up)
 
     def processes(self) -> frozenset[int]:
@@ -135,7 +148,7 @@ class JailedSandbox:
                 failures += not warmed  # a warmed one may have been killed; others are there
                 if failures == TRIES:
                     missing = self._launcher.explain(said)
-                    raise self._unlaunchable(tuple(missing)) from error
+                    raise Unlaunchable(self._launcher.name, tuple(missing)) from error
                 continue
             except BaseException:
                 self._give_up(zygote)
@@ -259,6 +272,8 @@ class JailedSandbox:
     def _examine(self) -> Isolation:
         try:
             zygote = self._take()
+        except Unlaunchable as error:
+            return Isolation(self._launcher.name, "none", "", (), error.missing)
         except SandboxError as error:
             missing = (Missing("launch", error.what, error.fix or ""),)
             return Isolation(self._launcher.name, "none", "", (), missing)
@@ -269,14 +284,6 @@ class JailedSandbox:
             self._give_up(zygote)
         return Isolation(
             self._launcher.name, found.level, self._policy_digest(), found.holds, found.missing
-        )
-
-    def _unlaunchable(self, missing: tuple[Missing, ...]) -> SandboxError:
-        lines = [f"{each.name}: {each.why}; {each.fix}" for each in missing]
-        return SandboxError(
-            "no jail can be launched here" + "".join(f"\n  - {line}" for line in lines),
-            where=f"sandbox {self._launcher.name}",
-            fix=missing[0].fix if missing else "run `prime-core doctor sandbox`",
         )
 
 

@@ -1,0 +1,185 @@
+"""How much is checked in full, who checks what, and that nobody can know or choose it before."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prime_core.api import RunError
+from prime_core.signing import Signer, recover
+from prime_core.store.counter import RunView, StepRules
+from prime_core.store.records import Dispatch
+from prime_core.store.verdicts import Verdict, audit_message
+from prime_core.validation import audit_plan as plan
+from prime_core.validation.attempts import Attempts
+from prime_core.validation.auditing import Policy, Record, Records, audit
+from prime_core.validation.context import uniform
+from prime_core.validation.pending import Pending, rank
+
+SIGNER = Signer(bytes(31) + b"\x01")
+KEY = (3, "node-a", 0)
+
+
+def verdict(
+    n: int, decision: str = "accepted", severity: str = "", node: str = "node-a"
+) -> Verdict:
+    return Verdict(
+        run_id="r",
+        step=3,
+        node="node-a",
+        n=n,
+        sha256=f"{n:064x}",
+        size=10,
+        decision=decision,
+        severity=severity,
+        check="replay" if severity else "",
+        reason="",
+        findings=(),
+        dropped=(),
+        checks=(),
+        full=True,
+        audit="0x" + "0" * 130,
+    )
+
+
+def test_newcomers_are_checked_in_full_and_the_share_falls_to_the_config_s() -> None:
+    policy = Policy(share=0.1, newcomer_files=16, spot_groups=1)
+    assert [policy.share_for(n) for n in (0, 16)] == [1.0, 1.0]
+    shares = [policy.share_for(n) for n in range(400)]
+    assert shares == sorted(shares, reverse=True)
+    assert policy.share_for(32) == 0.5
+    assert shares[-1] == 0.1
+    assert Policy(1.0, 0, 1).share_for(10**6) == 1.0
+
+
+def test_a_rejection_starts_the_record_anew_and_an_unjudged_file_changes_nothing() -> None:
+    records = Records([verdict(0), verdict(1)])
+    assert records.of("node-a") == Record(2, 0, 2)
+    records.add(verdict(2, "rejected", "drop"))
+    assert records.of("node-a") == Record(2, 0, 2)
+    records.add(verdict(3, "rejected", "reject"))
+    assert records.of("node-a") == Record(2, 1, 0)
+    assert records.of("node-b") == Record()
+
+
+def test_records_depend_on_the_verdicts_and_not_on_their_order() -> None:
+    found = [verdict(0), verdict(1, "rejected", "slash"), verdict(2)]
+    assert Records(found).of("node-a") == Records(found[::-1]).of("node-a") == Record(2, 1, 1)
+
+
+def test_the_draw_is_the_validators_signature_which_anybody_may_verify() -> None:
+    signature, seed = audit(SIGNER, "r", KEY, "ab" * 32)
+    assert recover(audit_message("r", KEY, "ab" * 32), signature) == SIGNER.address
+    assert audit(SIGNER, "r", KEY, "ab" * 32) == (signature, seed)
+    other = [audit(SIGNER, "r", KEY, "ac" * 32)[1], audit(SIGNER, "s", KEY, "ab" * 32)[1]]
+    assert seed not in other
+    assert 0 <= uniform(seed, "full") < 1
+    assert uniform(seed, "full") != uniform(seed, "decoy")
+
+
+def test_draws_are_uniform_over_files() -> None:
+    draws = [uniform(audit(SIGNER, "r", KEY, f"{i:064x}")[1], "full") for i in range(400)]
+    assert abs(sum(draws) / 400 - 0.5) < 5 * math.sqrt(1 / 12 / 400)
+
+
+@given(st.sets(st.integers(0, 99), min_size=1, max_size=6), st.integers(0, 50))
+def test_every_file_has_one_first_validator(numbers: set[int], n: int) -> None:
+    validators = {f"0x{number:040x}" for number in numbers}
+    ranks = sorted(rank(each, validators, (1, "node", n)) for each in validators)
+    assert ranks == list(range(len(validators)))
+
+
+RULES = StepRules(steps=10, groups_per_step=4, level=2, max_lag=2)
+
+
+def view_with(*files: tuple[int, str, int], version: int = 0) -> RunView:
+    view = RunView(newest_version=3)
+    for key in files:
+        step, node, n = key
+        view.dispatches[key] = Dispatch("r", step, node, n, version, "ab" * 32, 2, 2, "default")
+        view.submissions.add(key)
+    return view
+
+
+def pending(clock: list[float], validators: set[str] | None = None) -> Pending:
+    own = SIGNER.address
+    return Pending(RULES, own, validators or {own}, 60.0, 30.0, clock=lambda: clock[0])
+
+
+def files(queue: Pending, view: RunView, stated=lambda key: True, loaded=None):
+    return queue.files(view, judged=lambda key: False, stated=stated, loaded=loaded)
+
+
+def test_oldest_steps_first_nodes_in_turn_and_the_loaded_version_before_others() -> None:
+    view = view_with((2, "a", 0), (2, "a", 1), (2, "b", 0), (1, "b", 0))
+    assert files(pending([0.0]), view) == [(1, "b", 0), (2, "a", 0), (2, "b", 0), (2, "a", 1)]
+    key = (2, "c", 0)
+    view.dispatches[key] = Dispatch("r", *key, 1, "ab" * 32, 2, 2, "default")
+    view.submissions.add(key)
+    assert files(pending([0.0]), view, loaded=1)[1] == key
+
+
+def test_a_file_waits_for_its_predecessors_and_its_statement() -> None:
+    view, clock = view_with((1, "a", 1)), [0.0]
+    queue = pending(clock)
+    assert files(queue, view) == []
+    view = view_with((1, "a", 0), (1, "a", 1))
+    assert files(queue, view, stated=lambda key: key[2] == 1) == [(1, "a", 1)]
+    clock[0] = 31.0
+    assert files(queue, view, stated=lambda key: False) == [(1, "a", 0), (1, "a", 1)]
+
+
+def test_a_late_file_gets_no_verdict() -> None:
+    view = view_with((1, "a", 0))
+    view.first_open = 3
+    assert files(pending([0.0]), view) == []
+
+
+def test_another_validator_takes_over_after_its_wait() -> None:
+    other = "0x" + "22" * 20
+    validators = {SIGNER.address, other}
+    view = view_with(*((1, "a", n) for n in range(8)))
+    clock = [0.0]
+    queue = pending(clock, validators)
+    mine = files(queue, view)
+    assert mine == [
+        key for key in sorted(view.submissions) if rank(SIGNER.address, validators, key) == 0
+    ]
+    assert 0 < len(mine) < 8
+    clock[0] = 60.0
+    assert len(files(queue, view)) == 8
+
+
+def test_attempts_survive_their_judge(tmp_path) -> None:
+    assert [Attempts(tmp_path / "a").begin(KEY) for _ in range(3)] == [0, 1, 2]
+    Attempts(tmp_path / "a").end(KEY)
+    Attempts(tmp_path / "a").end(KEY)
+    assert Attempts(tmp_path / "a").begin(KEY) == 0
+
+
+@given(
+    st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0.01, 1e5), st.floats(0.05, 1), st.floats(0, 1)
+)
+def test_cheating_gains_nothing_from_the_planned_share_on(stake, locked, gain, power, more) -> None:
+    stakes = plan.Stakes(stake, locked, gain, power)
+    share = plan.least_share(stakes)
+    if share is None:
+        assert plan.expected_gain(stakes, 1.0) > 0
+        return
+    tiny = 1e-6 * (gain + stake + locked)
+    assert abs(plan.expected_gain(stakes, share)) <= tiny
+    assert plan.expected_gain(stakes, min(1.0, share + more)) <= tiny
+
+
+def test_spot_checks_and_patience() -> None:
+    stakes = plan.Stakes(1000, 0, 5, 0.99)
+    assert plan.files_until_found(stakes, 0.5) == 7
+    assert plan.undetected(stakes, 0.1, 10) == pytest.approx(0.901**10)
+    assert plan.spot_power(16, 1, 16, 1.0) == pytest.approx(1.0)
+    assert plan.spot_power(16, 1, 1, 1.0) == pytest.approx(1 / 16)
+    assert plan.spot_power(4, 4, 1, 1.0) == pytest.approx(1.0)
+    with pytest.raises(RunError, match="power"):
+        plan.Stakes(1, 0, 1, 0.0)

@@ -67,7 +67,7 @@ _SECOND = (
 )
 _FIT = (
     r"(?:possible|plausible|likely|conceivable|viable|valid|acceptable|arguable|defensible|"
-    rf"reasonable|permissible|allowed|correct|right|fine|{_SECOND})"
+    rf"reasonable|permissible|allowed|correct|right|fine|good|okay?|{_SECOND})"
 )
 
 
@@ -104,8 +104,16 @@ OFFERS = (
     _made(r"\b(?:some|others|one|you|i|someone|people)\s+(?:(?:might|would|could|may)\s+)?"
           r"(?:also\s+)?(?:say|argue|answer|accept|pick|choose|claim|prefer)s?\s+(?:(?:that\s+)?",
           _SUBJECT, _IS, r"\s+)?", _EITHER, _UNIT, _CLOSES),
-    # 24 / 25
-    _made(r"^[\s*$)}]*/\s*", _VALUE),
+    # I could also see 25, accept 25 too, if not 24, then 25
+    _made(r"\b(?:also|equally)\s+(?:see|accept|take|allow|consider|get|fine with|ok with|okay with|"
+          r"happy with|go with)\s+", _EITHER, r"(?!\w)"),
+    _made(r"\b(?:accept|allow|take|count|consider)\s+", _EITHER, _UNIT,
+          r"\s+(?:too|as well|also)\b"),
+    _made(r"\bif\s+(?:(?:it|that)(?:'s| is)\s+)?not\s+\S{1,20},\s*(?:then\s+)?"
+          r"(?:(?:it|that)(?:'s| is)\s+)?", _EITHER, _UNIT, _CLOSES),
+    # 24 / 25, 24 = 25, 24? 25?
+    _made(r"^[\s*$)}]*[/=]\s*", _VALUE),
+    _made(r"^[\s*$)}]*\?\s*", _VALUE, r"\s*\?"),
     # in which case it is 25; 25 otherwise; but 25 if zero counts
     _made(r"\bin (?:which|that) case,?\s+(?:", _SUBJECT, rf"(?:{_IS}|\s+would be)\s+)?", _EITHER,
           _UNIT, _CLOSES),
@@ -117,9 +125,10 @@ OFFERS = (
 # Or maybe 25. Perhaps 25?
 ALTERNATIVE = _made(
     _BEGINS,
-    r"(?:or|and/or|alternatively|possibly|perhaps|maybe|otherwise|else|potentially|conceivably)\b[,:]?\s*",
-    r"(?:(?:maybe|perhaps|possibly|else|even|just|also|if not)\b,?\s*){0,3}",
-    rf"(?:{_SUBJECT}(?:{_IS}|\s+{_MODAL}\s+be)\s+)?",
+    r"(?:or|and/or|alternatively|possibly|perhaps|maybe|otherwise|else|potentially|conceivably)\b",
+    r"[,:]?\s*",
+    r"(?:(?:maybe|perhaps|possibly|equivalently|else|even|just|also|if not)\b,?\s*){0,3}",
+    rf"(?:{_SUBJECT}(?:{_IS}|\s+{_MODAL}\s+be)\s+|(?:is|was)\s+(?:it|that)\s+)?",
     rf"(?:{_VALUE}|{_PROPER})",
     _UNIT,
     _CLOSES,
@@ -145,6 +154,8 @@ REPLACES = (
           r"(?:be|have been|read|say)\s+", _EITHER, _UNIT, _CLOSES),
     _made(r"\b", _SUBJECT, r"(?:'s|’s|\s+is)\s+(?:actually|really|in fact|rather)\s+", _EITHER,
           _UNIT, _CLOSES),
+    _made(r"\bi(?:'d|’d| would|'ll|’ll| will)\s+(?:rather\s+)?(?:go with|choose|pick|answer)\s+",
+          _EITHER, _UNIT, _CLOSES),
     _made(r"\bi (?:mean|meant)(?:\s+(?:to (?:say|write)|that it is))?:?\s+", _EITHER, _UNIT,
           _CLOSES),
 )  # fmt: skip
@@ -158,12 +169,13 @@ OPEN = _made(
 )
 # without one of these words, and without anything that a value begins with, there is no doubt
 CUES = _made(
-    r"\b(?:or|if|no|not|as|cannot|can't|it's|is|may|can|wait|also|else|work|works|fits?|another|other|second|could|"
+    r"\b(?:or|if|no|not|as|too|as well|cannot|can't|it's|is|may|can|wait|also|else|work|"
+    r"works|fits?|another|other|second|could|"
     r"might|would|should|maybe|perhaps|possib\w+|plausib\w+|alternativ\w+|conceivabl\w+|otherwise|"
     r"either|between|some|others|people|i|which case|that case|when|unless|depending|assuming|"
     r"provided|counting|including|excluding|potentially|makes?|backup|competing|and/or|nope|hm+|"
     r"oops|whoops|ah|oh|ugh|sorry|apologies|actually|correct\w*|rather|well|edit|update|strike|"
     r"scratch|second thought|reflection|let me|my|mean|meant|hold on|take|instead|fact|forgot|"
-    r"wrong|incorrect|mistake|error)\b|^[\s*$)}]*/"
+    r"wrong|incorrect|mistake|error)\b|^[\s*$)}]*[/=?]"
 )
 VALUES = re.compile(rf"[\d$\\]|(?<!\w)[B-HJ-Z](?!\w)|\b(?i:{WORD})\b")

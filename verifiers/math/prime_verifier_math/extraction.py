@@ -36,13 +36,22 @@ _RETRACTS_LAST = re.compile(
     r"\b(?:scratch that|retract|disregard (?:that|this|the|my)|ignore (?:that|my|the above|this)|"
     r"(?:that|this|which|it|answer|above|box|value) (?:is|was) "
     r"(?:wrong|incorrect|not right|not correct|a mistake|an error|mistaken)|"
-    r"(?:that's|it's) (?:wrong|incorrect|not right|not correct)|"
+    r"(?:that's|it's) (?:wrong|incorrect|not right|not correct)|never mind|"
+    r"(?:that|this|it) (?:can't|cannot|can not) be (?:right|correct)|"
+    r"(?:that|this|it) (?:doesn't|does not) (?:look|seem) (?:right|correct)|"
+    r"(?:ignore|disregard) (?:the|my|this|that) (?:box|answer|above|previous)|"
     r"i (?:made|was) (?:a mistake|an error|wrong|mistaken)|is not (?:correct|right)|"
     r"correction\b|should have been|should instead be)",
     re.IGNORECASE,
 )
+# a statement is taken back where a sentence behind it begins so
+_RETRACTS_NEXT = re.compile(
+    r"(?:\A|[.!?…]\s+|\n\s*)(?:(?:oops|hmm+|wait|oh|no|sorry|actually|but|please)\b[,.!…\s]*+)*+"
+    + _RETRACTS_LAST.pattern,
+    re.IGNORECASE,
+)
 _FAILS = re.compile(
-    r"[\s$\\)\].*]*(?:is|was) "
+    r"[\s$\\)\].*]*(?:is |was |[-–—:,(]\s*)"
     r"(?:wrong|incorrect|not right|not correct|a mistake|not the answer)\b",
     re.IGNORECASE,
 )
@@ -207,7 +216,7 @@ def _from_statement(text: str, statement: Statement, params: MathParams) -> Extr
     found = doubts(behind, named=_in_words(value))
     if found.replaced:
         return Extraction(found.replaced, "correction of a statement", (), "", found.offered)
-    if _RETRACTS_LAST.match(behind.lstrip(" .*\n")):
+    if _RETRACTS_NEXT.search(behind.lstrip(" .*\n")[:300]):
         return Extraction("", "the statement is retracted")
     offered = found.offered
     before = earlier_statement(text, statement, marker=params.number_marker)

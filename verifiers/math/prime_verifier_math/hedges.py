@@ -44,7 +44,7 @@ _BEHIND = re.compile(
     rf"(?:(?!{_WORDS})(?P<noun>[A-Za-z]{{1,20}}(?:/[A-Za-z]{{1,9}})?)\}}?)?"
     r"[\s,$]*+(?:[-–—(\[]++\s*+)?"
     rf"(?P<word>{_WORDS}),?\s*+(?:(?:if|when)\b[^,.()\n]{{1,60}},\s*+)?"
-    r"(?:(?:else|maybe|perhaps|possibly|even|just|also)\b,?\s*+)*+",
+    r"(?:(?:else|maybe|perhaps|possibly|equivalently|even|just|also)\b,?\s*+)*+",
     re.IGNORECASE,
 )
 _BEFORE = re.compile(
@@ -63,7 +63,7 @@ _CONDITION = re.compile(
 )
 _ENDS = re.compile(r"\s+or\b|,(?=\s)|[.](?=\s|$)|[?!;\n]", re.IGNORECASE)
 _STARTS = re.compile(r"[-+.(\\$|]?\s*[\d\\(|]|[A-Za-z]\s*=|[A-Z]\Z")
-_OTHER_WORDS = re.compile(r"\S+\s+(?:in|out|dozen|score|times|to|as|rounded|approx\w*)\b")
+_OTHER_WORDS = re.compile(r"\S+\s+(?:in|of|out|dozen|score|times|to|as|rounded|approx\w*)\b")
 
 _GLUED = re.compile(r"(-?\d[\d.,]*)\s*([A-Za-z]{1,12})")  # 5m: a letter may be a unit in prose
 

@@ -57,8 +57,8 @@ _SENTENCE_END = re.compile(
     r"(?<![A-Z])\.(?=\s|$|\*|\"|\))|\n(?=\S)|\n[ \t]*+\n|[!?](?=\s|$)|\\\]|\\\)|</"
 )
 _TAIL = re.compile(
-    r"[,;(]?\s*(?:\b(?:see|since|because|as|which|where|so|if|given|for|when|by|hence|thus|"
-    r"therefore|that|but|due|after|assuming|i hope|meaning|i\.e|from|using|with|not|rather|"
+    r"[,;(]?\s*(?<!\bor )(?:\b(?:see|since|because|as|which|where|so|if|given|for|when|by|hence|"
+    r"thus|therefore|that|but|due|after|assuming|i hope|meaning|i\.e|from|using|with|not|rather|"
     r"instead|though|although|however|yet|while|unless|depending|wait|hmm+|actually|"
     r"no(?=\s*[,.;:!]|\s+wait))\b|—|--|–\s|\(\s*or\b|(?<=\w)\s\([^()]*[A-Za-z]{3}[^()]*\)\s*\Z).*",
     re.IGNORECASE | re.DOTALL,

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from prime_core.config.clash import Clash
 from prime_core.config.locate import KeyPath
-from prime_core.config.rules import Clash
 from prime_core.config.sections import RunConfig
 
 PACKAGE_PREFIX = "package:"

@@ -58,7 +58,7 @@ class Record:
         if len(data) > LIMIT:
             raise FormatError(f"a {name} of {len(data)} bytes is above {LIMIT}", where=where)
         try:
-            record: _R = _adapter(cls).validate_json(data)
+            record: _R = _adapter(cls).validate_json(data)  # type: ignore[arg-type]  # a class
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
             field = ".".join(str(part) for part in first["loc"]) or "the whole"

@@ -129,7 +129,7 @@ def audit_message(run_id: str, key: Key, sha256: str) -> bytes:
 
 def verdict_bytes(verdict: Verdict, signer: Signer) -> bytes:
     """The signed object."""
-    return signed_bytes(signer, asdict(verdict))  # type: ignore[call-overload]  # a pydantic one
+    return signed_bytes(signer, asdict(verdict))
 
 
 def parse_verdict(

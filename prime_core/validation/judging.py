@@ -65,7 +65,7 @@ class Judgement:
         """The finding that decides: the gravest of the first check that rejects."""
         found = [each for each in self.found if each[1].severity in ("reject", "slash")]
         slashing = [each for each in found if each[1].severity == "slash"]
-        return (slashing or found or [None])[0]
+        return next(iter(slashing or found), None)
 
 
 def ask(checks: Sequence[NamedCheck], context: FileContext) -> Judgement:

@@ -255,6 +255,10 @@ def _open_pools(
                 block=config.plugins.block,
             )
         )
-        stack.callback(lambda opened=pool: loop.run(opened.close()))
+        stack.callback(_close, pool, loop)
         pools[environment.label] = pool
     return pools
+
+
+def _close(pool: HostPool, loop: EventLoop) -> None:
+    loop.run(pool.close())

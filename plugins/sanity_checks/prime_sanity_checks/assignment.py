@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class Assignment:
         self, submission: SubmissionView, context: CheckContext
     ) -> Sequence[RolloutView] | None:
         """Rows whose samples changed places: each has the seed of another."""
-        rows = cast("list[Any]", list(submission.rows))
+        rows: list[Any] = list(submission.rows)
         first, second = rows[0], rows[1]
         rows[0] = replace(first, sampling_seed=second.sampling_seed)
         rows[1] = replace(second, sampling_seed=first.sampling_seed)

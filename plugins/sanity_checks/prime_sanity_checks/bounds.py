@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -83,7 +83,7 @@ class Bounds:
         self, submission: SubmissionView, context: CheckContext
     ) -> Sequence[RolloutView] | None:
         """Rows, one of which is worth more than anything."""
-        rows = cast("list[Any]", list(submission.rows))
+        rows: list[Any] = list(submission.rows)
         index = next((i for i, row in enumerate(rows) if row.reward is not None), None)
         if index is None:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -66,7 +66,7 @@ class Logprobs:
         self, submission: SubmissionView, context: CheckContext
     ) -> Sequence[RolloutView] | None:
         """Rows whose tokens all seem two nats rarer."""
-        rows = cast("list[Any]", list(submission.rows))
+        rows: list[Any] = list(submission.rows)
         return [
             replace(
                 row,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from prime_core.api import (
     CheckContext,
@@ -52,7 +52,7 @@ class PolicyDigest:
         self, submission: SubmissionView, context: CheckContext
     ) -> Sequence[RolloutView] | None:
         """Rows that name another seal."""
-        rows = cast("list[Any]", list(submission.rows))
+        rows: list[Any] = list(submission.rows)
         return [replace(row, policy_digest=bytes(32)) for row in rows]
 
 

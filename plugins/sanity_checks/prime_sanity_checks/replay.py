@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -74,7 +74,7 @@ class Replay:
         self, submission: SubmissionView, context: CheckContext
     ) -> Sequence[RolloutView] | None:
         """Rows whose first token is another one, in every rollout."""
-        rows = cast("list[Any]", list(submission.rows))
+        rows: list[Any] = list(submission.rows)
         stops, changed = context.run.stop_ids, False
         for index, row in enumerate(rows):
             if row.length < 2:

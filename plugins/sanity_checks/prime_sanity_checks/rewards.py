@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -92,7 +92,7 @@ class Rewards:
         self, submission: SubmissionView, context: CheckContext
     ) -> Sequence[RolloutView] | None:
         """Rows whose scores are turned over, and rewards with them."""
-        rows = cast("list[Any]", list(submission.rows))
+        rows: list[Any] = list(submission.rows)
         changed = False
         for index, row in enumerate(rows):
             low, high = context.run.score_ranges.get(row.environment, (0.0, 0.0))

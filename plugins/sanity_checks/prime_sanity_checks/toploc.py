@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from pydantic import Field
 
@@ -67,7 +67,7 @@ class Toploc:
         self, submission: SubmissionView, context: CheckContext
     ) -> Sequence[RolloutView] | None:
         """Rows whose commitments have other polynomials."""
-        rows = cast("list[Any]", list(submission.rows))
+        rows: list[Any] = list(submission.rows)
         return [
             replace(row, proofs=row.proofs[:2] + bytes(len(row.proofs) - 2)) if row.proofs else row
             for row in rows

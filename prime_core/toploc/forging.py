@@ -26,17 +26,16 @@ class Forger:
     """Knows honest rows of other sequences, as anybody can who has ever run the model.
 
     Args:
-        observed: hidden states of other sequences, [n, hidden] each, with at least one whole chunk
-            of 32 rows among them.
+        observed: hidden states of other sequences, [n, hidden] each; at least one row.
     """
 
     def __init__(self, observed: Sequence[Tensor | NDArray[np.float32]]) -> None:
         chunks = [
             rows[start : start + INTERVAL]
             for rows in map(bits_of, observed)
-            for start in range(0, len(rows) - INTERVAL + 1, INTERVAL)
+            for start in range(0, len(rows), INTERVAL)
         ]
-        assert chunks, "a forger has seen 32 rows"
+        assert chunks, "a forger has seen something"
         self._hidden = chunks[0].shape[1]
         tops = [largest(chunk, TOPK) for chunk in chunks]
         self._seen = np.concatenate([c.reshape(-1)[t] for c, t in zip(chunks, tops, strict=True)])

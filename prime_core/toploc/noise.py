@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from prime_core.toploc.proof import TOPK
-from prime_core.toploc.verifying import ChunkVerdict, Thresholds
+from prime_core.toploc.verifying import NO_AGREEMENT, ChunkVerdict, Thresholds
 
 Sequences: TypeAlias = Sequence[Sequence[ChunkVerdict]]
 
@@ -78,7 +78,7 @@ def worst(honest: Sequences) -> Extremes:
 
 
 def best(false: Sequences) -> Extremes:
-    """The smallest values of false chunks."""
+    """The smallest values of false chunks; those of no agreement where there is no chunk."""
     return _extremes(false, min)
 
 
@@ -95,7 +95,7 @@ def fit_thresholds(honest: Sequences, *, slack: float = 2.0) -> Thresholds:
         exponent_mismatches=min(
             PAPER.exponent_mismatches, math.ceil(slack * seen.exponent_mismatches) + 4
         ),
-        mantissa_mean=min(PAPER.mantissa_mean, round(slack * seen.mantissa_mean + 0.25, 2)),
+        mantissa_mean=min(PAPER.mantissa_mean, round(slack * seen.mantissa_mean + 0.05, 2)),
         mantissa_median=min(PAPER.mantissa_median, math.ceil(slack * seen.mantissa_median) + 1.0),
     )
 
@@ -138,6 +138,8 @@ def _rate(hits: Sequence[bool]) -> Rate:
 
 def _extremes(sequences: Sequences, pick: Callable[[Iterable[float]], float]) -> Extremes:
     chunks = [verdict for each in sequences for verdict in each]
+    if not chunks:
+        return Extremes(TOPK, NO_AGREEMENT, NO_AGREEMENT)
     return Extremes(
         pick(each.exponent_mismatches * TOPK / each.points for each in chunks),
         pick(each.mantissa_mean for each in chunks),

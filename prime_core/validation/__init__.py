@@ -1,0 +1,1 @@
+"""The validator: judges submissions by the selected sanity checks, and calibrates them."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from prime_core.api.types import RewardedGroup
 from prime_core.assignment import EnvironmentShare
+from prime_core.signing import Signer
 from prime_core.store import layout
 from prime_core.store.assigner import Assigner
 from prime_core.store.checks import Limits
@@ -19,9 +20,11 @@ from prime_core.store.outcomes import OutcomeLog, OutcomeRow
 from prime_core.store.records import Dispatch, Receipt, TaskList
 from prime_core.store.schema import RolloutRow, SubmissionMeta
 from prime_core.store.submission import write_submission
+from prime_core.store.verdicts import VerdictBook
 from prime_core.store.view import newest_sealed, read_receipt
 from prime_core.trainer.intake import Intake, IntakeTools
 from prime_core.trainer.intake_judge import Decode, Judge, OnlineFilter
+from prime_core.trainer.intake_verdicts import VerdictGate
 
 GROUPS, SIZE = 3, 4  # of one submission
 LOCK = "ab" * 32
@@ -77,6 +80,7 @@ class World:
     Attributes:
         rules: of the run.
         notified: groups that observers were told of.
+        validator: whose verdicts the intake follows; None where it asks for none.
     """
 
     rules: StepRules
@@ -85,6 +89,7 @@ class World:
     )
     notified: list[str] = field(default_factory=list)
     logged: list[dict[str, Any]] = field(default_factory=list)
+    validator: Signer | None = None
 
     def __post_init__(self) -> None:
         self.outside = CrashingStore(f"memory://intake-{next(_names)}")
@@ -213,8 +218,14 @@ class World:
         def notify(hook: str, arguments: dict[str, Any]) -> None:
             self.notified.append(arguments["group"].id)
 
+        gate = None
+        if self.validator is not None:
+            addresses = {self.validator.address}
+            gate = VerdictGate(VerdictBook(self.inside, "run-1", addresses))
         return Intake(
-            IntakeTools(self.inside, "run-1", self.rules, judge, self.assigner, log, notify)
+            IntakeTools(
+                self.inside, "run-1", self.rules, judge, self.assigner, log, notify, gate=gate
+            )
         )
 
     def receipt(self, dispatch: Dispatch) -> Receipt:

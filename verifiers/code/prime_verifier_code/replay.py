@@ -8,6 +8,7 @@ for the same each time.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,12 @@ MAX_ROUNDS = 300  # calls that each depend on the one before
 MAX_ANSWERS = 4 << 20  # characters of all answers together, as JSON
 BLOCK_SHARE = 20  # CPU of all calls and rounds together, in limits of one test
 SEED = 0
+ERRORS = frozenset(
+    name
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, Exception)
+)
+STOPS = ("StopIteration", "StopAsyncIteration")
 
 # Standard modules that tests of public data sets use without importing them.
 PRELUDE = """
@@ -145,7 +152,12 @@ def read_answer(done: Execution) -> object:
     if type(payload) is not list or len(payload) != 1:
         return Failure("bad_result_type")
     if kind == "raised":
-        return Failure("runtime_error", "exception", str(payload[0]))
+        error = payload[0]
+        if type(error) is not str or error not in ERRORS:
+            return Failure("bad_result_type")
+        # Raised from `map` or `iter` in the block, it would end the block's loop as if all were
+        # done. A generator makes the same of it (PEP 479).
+        return Failure("runtime_error", "exception", "RuntimeError" if error in STOPS else error)
     if kind == "truth":
         return marshalling.Opaque(payload[0] is True)
     try:

@@ -66,3 +66,31 @@ def test_a_result_that_is_costly_to_compare_is_a_wrong_answer_soon(
         before = time.process_time()
         assert judge(verifier, problem, DENIALS[name])[0] == "0"
         assert time.process_time() - before < 20
+
+
+LOOPS = {
+    "zip": "for got, want in zip(map(candidate, [1, 2, 3]), [1, 4, 9]): assert got == want",
+    "map": "for got in map(candidate, [2, -2]): assert got == 4",
+    "filter": "assert not list(filter(lambda x: candidate(x) != x * x, range(3)))",
+    "iter": "for _ in iter(lambda: candidate(2), 4): assert False",
+}
+STOPS = {
+    "program": "def square(x): raise StopIteration",
+    "subclass": "class S(StopIteration): pass\ndef square(x): raise S",
+    "gate": "def _prime_call(*a): return {'raised': ['StopIteration']}",
+    "no_error": "def _prime_call(*a): return {'raised': ['exec']}",
+    "no_name": "def _prime_call(*a): return {'raised': [[]]}",
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_program_cannot_end_a_blocks_loop(verifier: CodeVerifier, loop: str) -> None:
+    problem = {
+        "entry_point": "square",
+        "prompt": "def square(x):\n    pass\n",
+        "test": f"def check(candidate):\n    {LOOPS[loop]}",
+        "time_limit_s": 1.0,
+    }
+    assert judge(verifier, problem, "def square(x): return x * x") == ("1", "ok")
+    for program in STOPS.values():
+        assert judge(verifier, problem, program)[0] == "0"

@@ -35,7 +35,7 @@ def check_part(check: Check, report: Mapping[str, Any]) -> str:
     shown = fold("Every rule", table(("Rule", "What must hold", "Level", "", "Notes"), rows))
     exploits = "".join(exploit_parts(rules))
     return (
-        f"<section><h2>Check</h2><p>{badge(check.level, check.level)} {counted}, by checker "
+        f"<section><h2>Check</h2><p>{badge(check.level, check.level)} {counted}, by "
         f"{escape(check.checker)}.</p>{shown}"
         f"{'<h3>Exploits</h3>' + exploits if exploits else ''}</section>"
     )

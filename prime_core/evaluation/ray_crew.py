@@ -79,7 +79,8 @@ class RayCrew:
         if first is None:
             return  # no cluster is needed for nothing
         self._again.append(first)
-        working = asyncio.create_task(asyncio.to_thread(self._work, order, units, deliver))
+        ray = connect(self._address)  # here, as Ray sets signal handlers in the main thread alone
+        working = asyncio.create_task(asyncio.to_thread(self._work, ray, order, units, deliver))
         try:
             await asyncio.shield(working)
         except asyncio.CancelledError:
@@ -87,8 +88,7 @@ class RayCrew:
             await asyncio.gather(working, return_exceptions=True)
             raise
 
-    def _work(self, order: Order, units: Iterator[Unit], deliver: Deliver) -> None:
-        ray = connect(self._address)
+    def _work(self, ray: Any, order: Order, units: Iterator[Unit], deliver: Deliver) -> None:
         count = self._workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._again.extend(itertools.islice(units, count))
         count = min(count, len(self._again))  # nobody is hired for nothing
@@ -212,7 +212,8 @@ def connect(address: str) -> Any:
             raise RunError(
                 f"no Ray cluster there: {_line(error)}",
                 where=f"--on {address}",
-                fix="start one with `ray start --head`, or give ray://HOST:PORT of one that runs",
+                fix="start one with `ray start --head`, or give ray://HOST:PORT of one that runs; "
+                "where it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN",
             ) from error
     return ray
 

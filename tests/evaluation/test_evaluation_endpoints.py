@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from endpoint_server import EndpointServer, Reply, said
+from serving_support import serving, tiny_model
 
 from prime_core.api import EngineError, RunError
 from prime_core.cli.evaluation import evaluate
@@ -143,3 +144,23 @@ def test_request_fields_and_length_budgets_reach_the_endpoint(tmp_path: Path) ->
     assert "Think for 2 tokens" in body["messages"][-1]["content"]
     fit = json.loads(result.stdout)["length_budget"]
     assert fit == {"target": 2, "mean_length": 2.0, "mean_error": 0.0, "within_tenth": 1.0}
+
+
+def test_our_own_server_says_what_the_model_itself_says(tmp_path: Path) -> None:
+    """Greedy, since an endpoint's seeds are only wishes; the same tasks, prompts and verdicts."""
+    model = tiny_model(tmp_path / "tiny")
+    call = ["arithmetic", "--with", "digits=1", "--with", "kind=addition", "--tasks", "6"]
+    call += ["--max-tokens", "5", "--temperature", "0", "--model"]
+    with serving(model) as url:
+        there = CliRunner().invoke(
+            evaluate, [*call, "tiny", "--endpoint", url, "--out", str(tmp_path / "there")]
+        )
+    assert there.exit_code == 0, there.output
+    here = CliRunner().invoke(evaluate, [*call, str(model), "--out", str(tmp_path / "here")])
+    assert here.exit_code == 0, here.output
+    columns = ["task", "completion", "value", "status", "token_count", "prompt_tokens"]
+    tables = [
+        pq.read_table(tmp_path / place / "samples.parquet").select(columns)
+        for place in ("here", "there")
+    ]
+    assert tables[0] == tables[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -56,6 +57,8 @@ def test_a_cluster_that_loses_a_worker_finds_what_one_machine_finds(tmp_path: Pa
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else Ray warns of its own future default
         "RAY_TMPDIR": "/tmp",  # a socket's path must be short
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),  # else Ray leaves one in the home directory
     }
     program = [sys.executable, "-W", "error", str(Path(__file__).with_name("ray_program.py"))]
     with EndpointServer(by_seed) as server:

@@ -122,12 +122,12 @@ def test_every_file_of_the_liar_has_a_rejecting_verdict_with_its_reason(forged: 
     for verdict in found:
         assert verdict.decision == "rejected"
         assert (verdict.check, verdict.severity) == ("rewards", "slash")
-        assert "the verifier gives 0" in verdict.reason
+        assert "the verifier says invalid_output" in verdict.reason
 
 
 def test_the_run_goes_on_with_honest_rollouts_alone(forged: Path) -> None:
     balance = outcomes(forged)
-    assert balance["outcomes"]["trained"] == 3 * 6 * 4
+    assert balance["total"]["outcomes"]["trained"] == 3 * 6 * 4
     for path in forged.glob("steps/*/closed.json"):
         assert "liar" not in path.read_text()
     assert all(verdict.decision == "accepted" for verdict in verdicts(forged, "worker-0"))
@@ -147,8 +147,7 @@ def test_receipts_follow_verdicts(forged: Path) -> None:
 
 
 def test_the_liars_outcomes_name_the_check(forged: Path) -> None:
-    found = json.loads(prime_core("outcomes", forged, "--json").stdout)
-    assert found["outcomes"]["rejected"] > 0
+    assert outcomes(forged)["total"]["outcomes"]["rejected"] > 0
     why = prime_core("why", forged, "0-liar-0-0/0").stdout
     assert "rejected(rewards)" in why
 

@@ -1,0 +1,213 @@
+"""From findings to a verdict: first rejection ends it, drops are groups, failures accuse nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from prime_core.api import (
+    Finding,
+    FormatError,
+    RolloutView,
+    StoreError,
+    SubmissionView,
+)
+from prime_core.store.counter import StepRules
+from prime_core.store.schema import RolloutRow, SubmissionMeta
+from prime_core.store.submission import read_submission, write_submission
+from prime_core.testing.toy_submission import ToyContext, toy_submission
+from prime_core.validation.context import FileContext, Surroundings
+from prime_core.validation.decoys import show_decoy
+from prime_core.validation.judging import NamedCheck, ask, verdict_of
+
+SEED = bytes(range(32))
+AUDIT = "0x" + "0" * 130
+RULES = StepRules(10, 4, 2, 2)
+
+
+class Says:
+    """A check that says what it is told, or raises it."""
+
+    def __init__(self, *found: Finding, stage: str = "row", error: Exception | None = None) -> None:
+        self.stage, self._found, self._error = stage, found, error
+        self.asked = 0
+
+    def check(self, submission: SubmissionView, context: object) -> Sequence[Finding]:
+        self.asked += 1
+        if self._error is not None:
+            raise self._error
+        return self._found
+
+
+class Direct:
+    """A reader that reads here."""
+
+    def read(self, data: bytes, *, time_limit_s: float, memory_mb: int):
+        return read_submission(data)
+
+
+def opened(
+    *, full: bool = True, spot_groups: int = 1, groups: int = 4, data: bytes | None = None
+) -> tuple[FileContext, Surroundings]:
+    view, toy = toy_submission(groups=groups)
+    rows = [row for row in view.rows if isinstance(row, RolloutRow)]
+    data = (
+        write_submission(rows, SubmissionMeta("toy-run", "l" * 64, "toy")) if data is None else data
+    )
+    around = Surroundings(
+        run=toy.run,
+        node=toy.node,
+        rules=RULES,
+        newest_version=3,
+        recomputer=None,  # type: ignore[arg-type]  # nothing here computes
+        reader=Direct(),  # type: ignore[arg-type]
+        statement=lambda: None,
+        seen=lambda sha256: None,
+    )
+    bare = SubmissionView(
+        **{
+            name: getattr(view, name)
+            for name in SubmissionView.__slots__
+            if name not in ("rows", "metadata")
+        }
+    )
+    context = FileContext(around, bare, data, seed=SEED, full=full, spot_groups=spot_groups)
+    return context, around
+
+
+def verdict(*checks: Says, trusted: bool = True, context: FileContext | None = None):
+    context = context or opened()[0]
+    named = [NamedCheck(f"check{index}", check) for index, check in enumerate(checks)]
+    return verdict_of(ask(named, context), context, AUDIT, trusted=trusted)
+
+
+def test_nothing_found_accepts() -> None:
+    found = verdict(Says(), Says(Finding("warn", "odd")))
+    assert (found.decision, found.severity, found.check, found.dropped) == ("accepted", "", "", ())
+    assert [each.severity for each in found.findings] == ["warn"]
+    assert [run.check for run in found.checks] == ["check0", "check1"]
+
+
+def test_the_first_rejection_ends_it_and_names_row_and_chunk() -> None:
+    last = Says()
+    found = verdict(Says(), Says(Finding("reject", "bad", 3, 1)), last)
+    assert (found.decision, found.severity, found.check) == ("rejected", "reject", "check1")
+    assert found.reason == "row 3: chunk 1: bad"
+    assert last.asked == 0
+
+
+def test_the_gravest_finding_of_a_check_decides() -> None:
+    found = verdict(Says(Finding("reject", "mild"), Finding("slash", "grave", 1)))
+    assert (found.severity, found.reason) == ("slash", "row 1: grave")
+
+
+def test_nobody_is_slashed_for_a_file_that_is_not_surely_his() -> None:
+    assert verdict(Says(Finding("slash", "grave")), trusted=False).severity == "reject"
+
+
+def test_drops_name_groups_of_an_accepted_file_and_vanish_from_a_rejected_one() -> None:
+    drops = Says(
+        Finding("drop", "a limit", 0), Finding("drop", "a limit", 5), Finding("drop", "x", 6)
+    )
+    found = verdict(drops)
+    assert [group.id for group in found.dropped] == ["3-node-0-0", "3-node-0-1"]
+    assert verdict(drops, Says(Finding("reject", "bad"))).dropped == ()
+
+
+@pytest.mark.parametrize("error", [ValueError("boom"), KeyError("x"), RecursionError()])
+def test_a_check_that_raises_costs_the_file_its_turn_and_accuses_nobody(error: Exception) -> None:
+    found = verdict(Says(), Says(error=error), Says(Finding("slash", "grave")))
+    assert (found.decision, found.severity, found.check) == ("rejected", "drop", "validator")
+    assert "check1" in found.reason
+
+
+def test_a_store_that_is_away_is_not_the_files_fault() -> None:
+    with pytest.raises(StoreError):
+        verdict(Says(error=StoreError("disk gone")))
+
+
+def test_a_file_that_cannot_be_decoded_is_rejected_without_a_check_schema() -> None:
+    context, _ = opened(data=b"PAR1 no")
+    found = verdict(Says(stage="file"), Says(), context=context)
+    assert (found.decision, found.check) == ("rejected", "check1")
+
+
+def test_reasons_are_one_printable_line() -> None:
+    found = verdict(Says(Finding("reject", "a\nb\x1b[31m\u202ec" + "x" * 9999)))
+    assert found.reason.isascii()
+    assert found.reason.isprintable()
+    assert len(found.reason) <= 500
+
+
+@pytest.mark.parametrize(("spot", "expected"), [(0, 0), (1, 1), (2, 2), (9, 4)])
+def test_a_spot_check_looks_at_whole_groups_that_the_seed_draws(spot: int, expected: int) -> None:
+    context, _ = opened(full=False, spot_groups=spot)
+    context.decode()
+    groups = {context.view.rows[index].group_id for index in context.rows}
+    assert len(groups) == expected
+    assert len(context.rows) == 4 * expected
+    again, _ = opened(full=False, spot_groups=spot)
+    again.decode()
+    assert again.rows == context.rows
+
+
+def test_each_check_has_draws_of_its_own_that_repeat() -> None:
+    context, _ = opened()
+    words = []
+    for name in ("a", "b", "a"):
+        context.asked(name)
+        words.append(context.rng.word())
+    assert words[0] == words[2] != words[1]
+
+
+class Finder:
+    """Finds rewards above 1, and spoils rows so."""
+
+    stage = "row"
+
+    def __init__(self, limit: float = 1.0) -> None:
+        self._limit = limit
+
+    def check(self, submission: SubmissionView, context: object) -> Sequence[Finding]:
+        high = [i for i, row in enumerate(submission.rows) if (row.reward or 0) > self._limit]
+        return [Finding("reject", "too high", index) for index in high[:1]]
+
+    def decoy(self, submission: SubmissionView, context: ToyContext) -> Sequence[RolloutView]:
+        from dataclasses import replace
+
+        first, *rest = submission.rows
+        return [replace(first, reward=7.0), *rest]  # type: ignore[type-var]
+
+
+def shown(check: Finder | Says):
+    context, around = opened()
+    context.decode()
+    return show_decoy([NamedCheck("finder", check)], context, around, SEED)
+
+
+def test_a_decoy_that_is_found_and_one_that_is_not() -> None:
+    decoy = shown(Finder())
+    assert decoy is not None
+    assert (decoy.check, decoy.found_by, decoy.missed) == ("finder", "finder", False)
+    blind = shown(Finder(limit=100.0))
+    assert blind is not None
+    assert blind.missed
+    assert shown(Says()) is None
+
+
+def test_a_decoy_that_the_format_refuses_counts_as_found() -> None:
+    class Broken(Finder):
+        def decoy(self, submission: SubmissionView, context: ToyContext) -> Sequence[RolloutView]:
+            return list(submission.rows)[:-1]
+
+    decoy = shown(Broken())
+    assert decoy is not None
+    assert (decoy.found_by, decoy.missed) == ("schema", False)
+
+
+def test_errors_of_the_reader_are_format_errors_alone() -> None:
+    context, _ = opened(data=b"x")
+    read: Callable[[], None] = context.decode
+    with pytest.raises(FormatError):
+        read()

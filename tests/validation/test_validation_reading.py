@@ -1,0 +1,80 @@
+"""Bytes made to harm end a reading process and nothing else."""
+
+from __future__ import annotations
+
+import io
+import random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from prime_core.api import FormatError
+from prime_core.store.schema import RolloutRow, SubmissionMeta
+from prime_core.store.submission import write_submission
+from prime_core.testing.toy_submission import toy_submission
+from prime_core.validation.reading import Reader
+
+META = SubmissionMeta("toy-run", "ab" * 32, "engine")
+
+
+@pytest.fixture(scope="module")
+def reader():
+    with Reader() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def good() -> bytes:
+    rows = [row for row in toy_submission()[0].rows if isinstance(row, RolloutRow)]
+    return write_submission(rows, META)
+
+
+def read(reader: Reader, data: bytes, **limits):
+    return reader.read(data, **{"time_limit_s": 20.0, "memory_mb": 1024, **limits})
+
+
+def test_a_good_file_is_read_as_the_trainer_reads_it(reader: Reader, good: bytes) -> None:
+    found = read(reader, good)
+    assert found.rows == toy_submission()[0].rows
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1" * 9, b"\x00" * 1000, b"{}"])
+def test_other_bytes_are_a_format_error(reader: Reader, data: bytes) -> None:
+    with pytest.raises(FormatError):
+        read(reader, data)
+
+
+def test_mutated_files_end_in_an_error_or_a_submission(reader: Reader, good: bytes) -> None:
+    rng = random.Random(5)
+    for _ in range(60):
+        data = bytearray(good)
+        for _ in range(rng.randint(1, 4)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        try:
+            read(reader, bytes(data))
+        except FormatError:
+            continue
+
+
+def test_a_foreign_table_is_refused(reader: Reader) -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"x": [1, 2, 3]}), sink)
+    with pytest.raises(FormatError):
+        read(reader, sink.getvalue())
+
+
+def test_a_process_that_dies_over_a_file_refuses_it_and_the_next_file_is_read(good: bytes) -> None:
+    with Reader() as reader:
+        read(reader, good)
+        assert reader._process is not None
+        first = reader._process.pid
+        with pytest.raises(FormatError, match="ended the reading process"):
+            read(reader, good, memory_mb=-(10**9))  # a limit that no process survives
+        assert read(reader, good).rows
+        assert reader._process.pid != first
+
+
+def test_memory_has_a_limit(good: bytes) -> None:
+    with Reader() as reader, pytest.raises(FormatError):
+        read(reader, good, memory_mb=0)

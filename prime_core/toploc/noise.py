@@ -95,7 +95,7 @@ def fit_thresholds(honest: Sequences, *, slack: float = 2.0) -> Thresholds:
         exponent_mismatches=min(
             PAPER.exponent_mismatches, math.ceil(slack * seen.exponent_mismatches) + 4
         ),
-        mantissa_mean=min(PAPER.mantissa_mean, round(slack * seen.mantissa_mean + 0.05, 2)),
+        mantissa_mean=min(PAPER.mantissa_mean, round(slack * seen.mantissa_mean + 0.1, 2)),
         mantissa_median=min(PAPER.mantissa_median, math.ceil(slack * seen.mantissa_median) + 1.0),
     )
 

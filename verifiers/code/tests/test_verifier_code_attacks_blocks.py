@@ -68,6 +68,23 @@ def test_a_result_that_is_costly_to_compare_is_a_wrong_answer_soon(
         assert time.process_time() - before < 20
 
 
+@pytest.mark.parametrize(
+    ("assertion", "program"),
+    [
+        ("square(3) % 5 == 4", "def square(x): return '%9999999999d'"),
+        ("square(3) % (1, 2) == 4", "def square(x): return '%*d'"),
+        ("sum(square(3), []) == [9]", "def square(x): return [[i] for i in range(90_000)]"),
+    ],
+)
+def test_an_expression_fills_no_memory_and_takes_no_square_of_time(
+    verifier: CodeVerifier, assertion: str, program: str
+) -> None:
+    before = time.process_time()
+    problem = {"test_list": [f"assert {assertion}"], "time_limit_s": 2.0}
+    assert judge(verifier, problem, program) == ("0", "wrong_answer")
+    assert time.process_time() - before < 20
+
+
 LOOPS = {
     "zip": "for got, want in zip(map(candidate, [1, 2, 3]), [1, 4, 9]): assert got == want",
     "map": "for got in map(candidate, [2, -2]): assert got == 4",

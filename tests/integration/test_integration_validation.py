@@ -17,7 +17,16 @@ from pathlib import Path
 
 import psutil
 import pytest
-from integration_support import ROOT, command, environment, outcomes, prime_core, write_config
+from integration_support import (
+    ROOT,
+    command,
+    decided,
+    environment,
+    outcomes,
+    prime_core,
+    train,
+    write_config,
+)
 
 from prime_core.config.load import load_run
 from prime_core.store import layout
@@ -234,3 +243,39 @@ def test_stale_weights_are_found(tiny_model: Path, tmp_path: Path) -> None:
     assert stale
     for node in ("worker-0", "worker-1"):
         assert all(verdict.decision == "accepted" for verdict in verdicts(run_dir, node))
+
+
+def test_the_example_among_strangers_is_a_config(tiny_model: Path) -> None:
+    from prime_core.run.configuration import load_run_config
+
+    path = ROOT / "examples" / "untrusted.toml"
+    config = load_run_config(path, (f"model.path={json.dumps(str(tiny_model))}",)).config
+    assert config.run.trust == "validate"
+    assert [node.label for node in config.swarm.nodes] == ["worker-0", "worker-1", "worker-2"]
+
+
+@pytest.mark.slow
+def test_a_killed_validator_decides_the_same_bit_for_bit(tiny_model: Path, tmp_path: Path) -> None:
+    def config_in(name: str) -> Path:
+        config = write_config(tmp_path / name, tiny_model, steps=16)
+        text = config.read_text().replace('id = "tiny"', 'id = "tiny"\ntrust = "validate"')
+        config.write_text(text)
+        return config
+
+    train(config_in("undisturbed"))
+    config = config_in("killed")
+    process = subprocess.Popen(command("train", config), env=environment())
+    for version in (2, 5, 9, 12):
+        seal = config.parent / "run" / layout.policy_seal_path(version)
+        wait_until(seal.exists, process)
+        for child in psutil.Process(process.pid).children():
+            if "validator" in child.cmdline():
+                child.kill()
+    assert process.wait(600) == 0
+    undisturbed, killed = tmp_path / "undisturbed" / "run", config.parent / "run"
+    assert decided(killed) == decided(undisturbed)
+    outcomes(killed)
+    names = [
+        sorted(p.name for p in run.glob("steps/*/verdicts/*")) for run in (undisturbed, killed)
+    ]
+    assert names[0] == names[1]

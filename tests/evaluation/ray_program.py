@@ -52,6 +52,7 @@ def invoke(command: Any, *arguments: str) -> None:
 
 def main(completions: str, out: Path, endpoint: str = "") -> None:
     ray.init(
+        address="local",  # a cluster of its own, whatever else runs here
         num_cpus=2,
         include_dashboard=False,
         object_store_memory=80 << 20,

@@ -8,6 +8,7 @@ import os
 import secrets
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,8 +43,17 @@ def by_seed(body: dict[str, Any]) -> Reply:
     return said(str(body["seed"] % 7), completion=body["seed"] % 5 + 1)
 
 
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A directory with a short name, as the paths of sockets must be."""
+    with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
 @pytest.mark.integration
-def test_a_cluster_that_loses_a_worker_finds_what_one_machine_finds(tmp_path: Path) -> None:
+def test_a_cluster_that_loses_a_worker_finds_what_one_machine_finds(
+    tmp_path: Path, short: Path
+) -> None:
     pytest.importorskip("ray")
     file = tmp_path / "c.jsonl"
     file.write_text(
@@ -56,7 +66,7 @@ def test_a_cluster_that_loses_a_worker_finds_what_one_machine_finds(tmp_path: Pa
         **os.environ,
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else Ray warns of its own future default
-        "RAY_TMPDIR": "/tmp",  # a socket's path must be short
+        "RAY_TMPDIR": str(short),
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": secrets.token_hex(32),  # else Ray leaves one in the home directory
     }

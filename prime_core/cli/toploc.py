@@ -25,11 +25,18 @@ def toploc() -> None:
               help="Completions in each setting.")  # fmt: skip
 @click.option("--tokens", type=click.IntRange(min=1), default=256, show_default=True,
               help="Longest completion; never above the config's.")  # fmt: skip
+@click.option("--engine", "engines", multiple=True, metavar="NAME",
+              help="Another engine that nodes may use; may be repeated.")  # fmt: skip
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path),
               help="Also write everything that was measured there, as JSON.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line.")
 def calibrate(
-    config_path: Path, sequences: int, tokens: int, out: Path | None, as_json: bool
+    config_path: Path,
+    sequences: int,
+    tokens: int,
+    engines: tuple[str, ...],
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Measure honest noise and false proofs of RUN.toml's model, and fit thresholds.
 
@@ -41,7 +48,9 @@ def calibrate(
 
     config = load(config_path).config
     progress = (lambda text: None) if as_json else (lambda text: click.echo(text, err=True))
-    found = calibrator(config, sequences=sequences, tokens=tokens, progress=progress).calibrate()
+    found = calibrator(
+        config, sequences=sequences, tokens=tokens, progress=progress, engines=engines
+    ).calibrate()
     text = json.dumps(found.to_json())
     if out is not None:
         out.write_text(text + "\n", encoding="utf-8")
@@ -54,7 +63,12 @@ def calibrate(
 
 
 def _report(found: Calibration) -> str:
-    lines = [f"engine {found.fingerprint}", f"{found.chunks} honest chunks", ""]
+    lines = [
+        f"model {found.model}",
+        f"engine {found.fingerprint}",
+        f"{found.chunks} honest chunks",
+        "",
+    ]
     lines += _table("honest settings: worst chunk, and chunks rejected", found.honest)
     lines += _table("false proofs: best chunk, and chunks accepted", found.false)
     lines += _table("forgeries: best chunk, and chunks accepted", found.forgeries)

@@ -64,7 +64,14 @@ class RaceGaps:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What was measured; `forged` names the forgeries that the fitted thresholds let pass."""
+    """What was measured.
+
+    Attributes:
+        forged: the forgeries that the fitted thresholds let pass.
+        model: digest of the model's config and weights.
+        fingerprint: of the validating engine, its dtype included.
+        chunks: honest ones.
+    """
 
     thresholds: Thresholds
     honest: Mapping[str, Measured]
@@ -72,6 +79,7 @@ class Calibration:
     forgeries: Mapping[str, Measured]
     races: Mapping[str, RaceGaps]
     forged: tuple[str, ...]
+    model: str
     fingerprint: str
     chunks: int
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from prime_core.api import Context, InferenceEngine
-    from prime_core.config.sections import RunConfig
+    from prime_core.config.sections import EngineSection, RunConfig
     from prime_core.hub import Hub
 
 
@@ -53,6 +53,7 @@ class Calibrator:
         prompts: prompt tokens; one completion is generated of each, in every honest setting.
         tokens: at most so many a completion.
         progress: told what is being measured.
+        engines: other inference engines that honest nodes may use, with their default parameters.
     """
 
     config: RunConfig
@@ -62,6 +63,7 @@ class Calibrator:
     prompts: Sequence[tuple[int, ...]]
     tokens: int
     progress: Callable[[str], None]
+    engines: tuple[str, ...] = ()
 
     def calibrate(self) -> Calibration:
         """Measure honest settings, false models and forgeries; fit thresholds.
@@ -69,8 +71,8 @@ class Calibrator:
         Raises:
             EngineError: the engine can't commit, or too few tokens were generated to measure by.
         """
-        answers = {name: self._generate(name, change) for name, change in self._honest().items()}
-        with self._engine({}) as validator:
+        answers = {name: self._generate(name, section) for name, section in self._honest().items()}
+        with self._engine(self.config.engine) as validator:
             fingerprint = validator.capabilities.fingerprint
             honest, races, states = {}, {}, {}
             for name, each in answers.items():
@@ -78,6 +80,8 @@ class Calibrator:
                 states[name], gaps = self._recompute(validator, each)
                 honest[name] = verify_batch(states[name], each.proofs, PAPER)
                 races[name] = measure_races(gaps)
+        from prime_core.engines.model_files import model_digest
+
         own, text = states["as configured"], answers["as configured"]
         false: dict[str, Sequences] = {"another sequence": replayed(own)}
         for name, rows in self._false_states(text):
@@ -92,12 +96,13 @@ class Calibrator:
             forgeries={name: measure_false(each, fitted) for name, each in forgeries.items()},
             races=races,
             forged=tuple(passing(forgeries, fitted)),
+            model=model_digest(self.policy.model_dir),
             fingerprint=fingerprint,
             chunks=sum(len(chunks) for each in honest.values() for chunks in each),
         )
 
-    def _honest(self) -> dict[str, dict[str, Any]]:
-        """Settings that honest nodes differ in, as changes of the engine's parameters."""
+    def _honest(self) -> dict[str, EngineSection]:
+        """Settings that honest nodes differ in."""
         fields = self._fields()
         size = int(fields.get("batch_size", 1))
         other = {"sdpa": "eager", "eager": "sdpa"}.get(str(fields.get("attention")))
@@ -108,11 +113,19 @@ class Calibrator:
             f"attention {other}": {"attention": other},
             "other thread count": {"threads": 1 + int(fields.get("threads", 1))},
         }
-        return {
-            name: change
+        settings = {
+            name: self._with(change)
             for name, change in wanted.items()
             if set(change) <= set(fields) and None not in change.values()
         }
+        for name in self.engines:
+            update: dict[str, Any] = {"use": name, "version": "", "params": {}}
+            settings[f"engine {name}"] = self.config.engine.model_copy(update=update)
+        return settings
+
+    def _with(self, change: Mapping[str, Any]) -> EngineSection:
+        params = {**self.config.engine.params, **change}
+        return self.config.engine.model_copy(update={"params": params})
 
     def _fields(self) -> dict[str, Any]:
         """The engine's parameters, as they will be."""
@@ -124,12 +137,10 @@ class Calibrator:
 
     @contextmanager
     def _engine(
-        self, change: Mapping[str, Any], policy: PolicyFiles | None = None
+        self, section: EngineSection, policy: PolicyFiles | None = None
     ) -> Iterator[InferenceEngine]:
         from prime_core.engines import open_engine
 
-        section = self.config.engine
-        section = section.model_copy(update={"params": {**section.params, **change}})
         config = self.config.model_copy(update={"engine": section})
         engine = open_engine(config, self.hub, self.context)
         try:
@@ -144,7 +155,7 @@ class Calibrator:
         finally:
             engine.close()
 
-    def _generate(self, name: str, change: Mapping[str, Any]) -> Answers:
+    def _generate(self, name: str, section: EngineSection) -> Answers:
         import asyncio
 
         self.progress(f"generating: {name}")
@@ -172,7 +183,7 @@ class Calibrator:
             async for generation in engine.generate(stream()):
                 found[generation.id] = generation.token_ids
 
-        with self._engine(change) as engine:
+        with self._engine(section) as engine:
             asyncio.run(run(engine))
         return Answers(
             tokens=[found[str(index)] for index in range(len(requests))],
@@ -206,7 +217,7 @@ class Calibrator:
         other = {"float32": "bfloat16", "bfloat16": "float32"}.get(str(dtype))
         if other is not None:
             self.progress(f"dtype {other}")
-            with self._engine({"dtype": other}) as engine:
+            with self._engine(self._with({"dtype": other})) as engine:
                 yield f"dtype {other}", self._recompute(engine, text)[0]
         for name, change in {
             "int8 weights": int8,
@@ -217,5 +228,5 @@ class Calibrator:
             self.progress(name)
             with tempfile.TemporaryDirectory() as folder:
                 policy = changed_policy(self.policy, change, Path(folder) / "weights")
-                with self._engine({}, policy) as engine:
+                with self._engine(self.config.engine, policy) as engine:
                     yield name, self._recompute(engine, text)[0]

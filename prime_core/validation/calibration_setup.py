@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 
 def calibrator(
-    config: RunConfig, *, sequences: int, tokens: int, progress: Callable[[str], None]
+    config: RunConfig,
+    *,
+    sequences: int,
+    tokens: int,
+    progress: Callable[[str], None],
+    engines: tuple[str, ...] = (),
 ) -> Calibrator:
     """A calibrator of the config's model and engine on prompts of its environments, evenly spread.
 
@@ -45,6 +50,7 @@ def calibrator(
         prompts=asyncio.run(_prompts(config, chat, context.cache_dir, sequences)),
         tokens=min(tokens, config.engine.max_tokens),
         progress=progress,
+        engines=engines,
     )
 
 

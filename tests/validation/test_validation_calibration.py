@@ -51,6 +51,7 @@ def make_calibrator(model_dir: Path, prompts: int = 6, tokens: int = 48) -> Cali
         prompts=[tuple(rng.randrange(44) for _ in range(12)) for _ in range(prompts)],
         tokens=tokens,
         progress=lambda text: None,
+        engines=("transformers",),
     )
 
 
@@ -66,6 +67,7 @@ def test_every_honest_setting_is_accepted(calibration: Calibration) -> None:
         "other batches",
         "attention eager",
         "other thread count",
+        "engine transformers",
     }
     for measured in calibration.honest.values():
         assert measured.fitted.chunks.count == measured.fitted.sequences.count == 0

@@ -1,6 +1,6 @@
-"""Scores of completions under check: one interface over environments and verifiers alone.
+"""Scores of completions under check, with memory.
 
-Made by `prime_core.check.lab`, used by rules that score. Invariant: a completion that was scored
+Made by `prime_core.check.scorers`, used by rules that score. Invariant: a completion scored
 before under the same variables isn't scored again, unless `fresh` asks for it.
 """
 
@@ -10,12 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from prime_core.api import Completion, Message, Score, Task
+from prime_core.api import Completion, Message, Score
+from prime_core.check.measures import Listing
 from prime_core.check.rule import Exploit
-from prime_core.hosting.pool import HostPool
-from prime_core.hosting.verifier_pool import VerifierPool
+from prime_core.check.subject import Blocked
 
 Item = tuple[int, str]
+
+FIRST, LARGEST = 8, 256  # completions that are sent at once
+MOST_LOST = 40  # what lost hosts may cost, see `loss`, before a verifier isn't asked any more
 
 
 def completion_of(text: str, token_count: int | None = None) -> Completion:
@@ -31,48 +34,18 @@ class Scorer(Protocol):
         """Scores, in order; a verifier that fails gives the status error."""
         ...
 
+    async def listing(self, most: int, sample: Sequence[int]) -> Listing | None:
+        """The tasks as these processes have them; None where the check itself made them.
+
+        Args:
+            most: tasks that are listed, at most, evenly spread.
+            sample: indices of the tasks that are rendered.
+        """
+        ...
+
     async def close(self) -> None:
         """End its processes."""
         ...
-
-
-class EnvironmentScorer:
-    """An environment in jailed hosts."""
-
-    def __init__(self, pool: HostPool) -> None:
-        self._pool = pool
-
-    async def score(self, items: Sequence[tuple[int, Completion]]) -> list[Score]:
-        """By the environment's verifier."""
-        return await self._pool.score(items)
-
-    async def close(self) -> None:
-        """End its processes."""
-        await self._pool.close()
-
-
-class VerifierScorer:
-    """A verifier in jailed hosts, with tasks that the check made."""
-
-    def __init__(self, pool: VerifierPool, tasks: Sequence[Task]) -> None:
-        self._pool = pool
-        self._tasks = tasks
-
-    async def score(self, items: Sequence[tuple[int, Completion]]) -> list[Score]:
-        """By the verifier; values outside [0, 1] are errors, as in an environment's host."""
-        found = await self._pool.verify([(self._tasks[index], said) for index, said in items])
-        return [_in_range(each.score) for each in found]
-
-    async def close(self) -> None:
-        """End its processes."""
-        await self._pool.close()
-
-
-def _in_range(score: Score) -> Score:
-    if score.value is None or 0.0 <= score.value <= 1.0:
-        return score
-    detail = f"the score {score.value} is outside [0, 1]"
-    return Score(None, "error", evidence={"kind": "value", "detail": detail})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +70,35 @@ class Judged:
         )
 
 
+def loss(score: Score) -> int:
+    """What an error cost: each of these kinds is tried twice, and a new host is started for it."""
+    kind = str(score.evidence.get("kind", "")) if score.status == "error" else ""
+    return {"timeout": 4, "crash": 1, "protocol": 1, "memory": 1}.get(kind, 0)
+
+
 class Bench:
-    """Scores with memory."""
+    """Scores with memory.
+
+    Attributes:
+        asked: completions that were scored, repeated ones counted.
+        last_loss: the error that last cost a host, its kind first; "" where none did.
+    """
 
     def __init__(self, scorer: Scorer) -> None:
         self._scorer = scorer
         self._known: dict[Item, Score] = {}
         self.asked = 0
+        self._losses = 0
+        self.last_loss = ""
 
     async def judge(self, items: Sequence[Item], *, fresh: bool = False) -> list[Judged]:
         """Score (task index, text), in order.
 
         Args:
             fresh: score all of them now, also those that were scored before.
+
+        Raises:
+            Blocked: the verifier hung or lost its process too often.
         """
         if fresh:
             scores = await self._score(items)
@@ -124,10 +113,29 @@ class Bench:
         self.asked += len(items)
         return await self._scorer.score(items)
 
+    async def listing(self, most: int, sample: Sequence[int]) -> Listing | None:
+        """The tasks as these hosts have them; see `Scorer`."""
+        return await self._scorer.listing(most, sample)
+
     async def _score(self, items: Sequence[Item]) -> list[Score]:
-        if not items:
-            return []
-        return await self.judge_completions([(i, completion_of(text)) for i, text in items])
+        """Scores in growing portions, so that a verifier that always hangs is soon given up."""
+        found: list[Score] = []
+        size = FIRST
+        while len(found) < len(items):
+            if self._losses >= MOST_LOST:
+                raise Blocked(
+                    f"the verifier hung or lost its process too often (R01, R02), last: "
+                    f"{self.last_loss}; it isn't asked any more"
+                )
+            part = items[len(found) : len(found) + size]
+            scores = await self.judge_completions([(i, completion_of(said)) for i, said in part])
+            found += scores
+            lost = [one for one in scores if loss(one)]
+            size = FIRST if lost else min(LARGEST, 2 * size)
+            for one in lost:
+                self._losses += loss(one)
+                self.last_loss = f"{one.evidence.get('kind')}: {one.evidence.get('detail')}"[:200]
+        return found
 
     async def close(self) -> None:
         """End its processes."""

@@ -20,8 +20,9 @@ from typing import Literal
 
 from prime_core.check.cache import Cache, versions
 from prime_core.check.distribution import Distribution
-from prime_core.check.lab import Lab, Limits
+from prime_core.check.lab import Lab
 from prime_core.check.launching import ISOLATIONS, Launcher
+from prime_core.check.limits import Limits
 from prime_core.check.outcome import Outcome, Report, outcome_of
 from prime_core.check.registry import chosen
 from prime_core.check.rule import TIME_LIMIT_S, Level, Result, Rule, blocked

@@ -131,7 +131,16 @@ class Distribution:
             made.append(Entry(kind if dot else "", name if dot else key, str(module).strip()))
         return tuple(made)
 
+    @property
+    def entry_groups(self) -> tuple[str, ...]:
+        """Groups of entry points that it has, of whatever framework."""
+        return tuple(sorted(self._entry_groups))
+
     def _entry_table(self) -> dict[str, str]:
+        return self._entry_groups.get("prime_core", {})
+
+    @cached_property
+    def _entry_groups(self) -> dict[str, dict[str, str]]:
         text = self._info_file("entry_points.txt")
         if text:
             import configparser
@@ -142,10 +151,11 @@ class Distribution:
                 parser.read_string(text)
             except configparser.Error:
                 return {}
-            return dict(parser["prime_core"]) if parser.has_section("prime_core") else {}
+            return {name: dict(parser[name]) for name in parser.sections()}
         groups = self.project.get("entry-points", {})
-        table = groups.get("prime_core", {}) if isinstance(groups, dict) else {}
-        return table if isinstance(table, dict) else {}
+        if not isinstance(groups, dict):
+            return {}
+        return {name: table for name, table in groups.items() if isinstance(table, dict)}
 
     @property
     def modules(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ Invariant: what it becomes has the isolation that the settings name, or never ru
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import json
@@ -36,6 +37,9 @@ PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
 KERNEL_SWITCHES = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
 INSIDE_ID = 1000  # not root inside, so that exec drops every capability
 HOST_MODULE = "prime_core.hosting.host"
+WATCH_S = 0.05  # between two looks at how many processes there are
+DISK_FLOOR = 256 << 20  # bytes that stay free beside the scratch folder
+PER_NAMESPACE_PID_MAX = (6, 14)  # from this Linux on, kernel.pid_max belongs to the namespace
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -50,7 +54,7 @@ def main(arguments: list[str]) -> NoReturn:
             _unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC)
             child = os.fork()
             if child:
-                _wait(child)
+                _wait(child, settings)
             _die_with_parent()
             _mounts(settings)
             command = _with_parent(command, 0)  # the parent stands outside of our process ids
@@ -81,16 +85,41 @@ def _unshare(flags: int) -> None:
     Path("/proc/self/gid_map").write_text(f"{INSIDE_ID} {group} 1")
 
 
-def _wait(child: int) -> NoReturn:
-    """Outside: hand signals in and the exit status out."""
+def _wait(child: int, settings: dict[str, Any]) -> NoReturn:
+    """Outside: watch what is inside, hand signals in and the exit status out."""
 
     def forward(number: int, frame: object) -> None:
         os.kill(child, signal.SIGKILL)
 
     signal.signal(signal.SIGTERM, forward)
-    _, status = os.waitpid(child, 0)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    ended = 0
+    while not ended:
+        signal.sigtimedwait([signal.SIGCHLD], WATCH_S)
+        why = _trespass(settings)
+        if why:
+            os.write(2, f"prime-core check: killed: {why}\n".encode())
+            os.kill(child, signal.SIGKILL)  # with it, all others of its namespace
+        ended, status = os.waitpid(child, 0 if why else os.WNOHANG)
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
+
+
+def _trespass(settings: dict[str, Any]) -> str:
+    """Why what is inside must end; "" where nothing is wrong."""
+    if _processes_inside() > settings["processes"]:
+        return f"it runs more than {settings['processes']} processes"
+    found = os.statvfs(settings["scratch"])
+    return "the disk is nearly full" if found.f_bavail * found.f_frsize < DISK_FLOOR else ""
+
+
+def _processes_inside() -> int:
+    """Processes in the jail; 0 until its list of them is mounted, which this process sees too."""
+    try:
+        os.readlink("/proc/self")  # noqa: PTH115
+    except FileNotFoundError:  # a list that we aren't in is the jail's
+        return sum(name.isdigit() for name in os.listdir("/proc"))  # noqa: PTH208
+    return 0
 
 
 def _die_with_parent() -> None:
@@ -125,6 +154,7 @@ def _mounts(settings: dict[str, Any]) -> None:
     _mount("none", "/", "", MS_REC | MS_PRIVATE)
     _mount(scratch, scratch, "", MS_BIND)
     _mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV)
+    _bound_processes(2 * settings["processes"])
     _devices(f"{scratch}/dev")
     # Users of nested namespaces write their id maps here; the machine's own switches stay shut.
     for switches in KERNEL_SWITCHES:
@@ -139,6 +169,15 @@ def _mounts(settings: dict[str, Any]) -> None:
     _set_mount("/proc", (0, MOUNT_ATTR_RDONLY), 0)
     _set_mount("/dev", (0, MOUNT_ATTR_RDONLY), AT_RECURSIVE)
     os.chdir(settings["scratch"])
+
+
+def _bound_processes(most: int) -> None:
+    """No more process ids than this: RLIMIT_NPROC doesn't bind children of a host's root."""
+    release = os.uname().release.split("-")[0].split(".")
+    numbers = tuple(int(part) for part in release[:2] if part.isdigit())
+    if numbers >= PER_NAMESPACE_PID_MAX:  # before it, this would be the whole machine's
+        with contextlib.suppress(OSError):  # the watch outside holds without it, only later
+            Path("/proc/sys/kernel/pid_max").write_text(str(max(most, 400)))
 
 
 def _devices(folder: str) -> None:

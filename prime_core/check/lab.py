@@ -10,45 +10,23 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from prime_core.api import FormatError, HostError
 from prime_core.check import synthetic
-from prime_core.check.bench import Bench, EnvironmentScorer, VerifierScorer
+from prime_core.check.bench import Bench
+from prime_core.check.configured import request
 from prime_core.check.distribution import Distribution
 from prime_core.check.launching import Launcher
+from prime_core.check.limits import Limits
+from prime_core.check.listing import beside
 from prime_core.check.measures import Listing, Observation, TaskView, read_listing, read_result
+from prime_core.check.scorers import open_bench
 from prime_core.check.subject import Blocked, Subject
-from prime_core.config.sections import EnvironmentChoice, HostingSection, PluginChoice
-from prime_core.hosting.pool import HostPool
-from prime_core.hosting.verifier_pool import VerifierPool
 from prime_core.hub import KINDS
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much a check looks at, and for how long.
-
-    Attributes:
-        tasks: tasks that policies are scored on, at most.
-        sample: tasks whose gold, wrong and written completions are scored, at most.
-        listed: tasks that are listed and hashed, at most.
-        item_s: seconds that one completion may take.
-        start_s: seconds until an environment is open.
-        memory_mb: address space of a host, MiB.
-    """
-
-    tasks: int = 200
-    sample: int = 64
-    listed: int = 20_000
-    wrong_seeds: int = 4
-    item_s: float = 10.0
-    start_s: float = 90.0
-    memory_mb: int = 2048
 
 
 class Lab:
@@ -71,9 +49,11 @@ class Lab:
         self.limits = limits
         self.launcher = launcher
         self._scratch = scratch
+        self._cache = scratch / "home" / ".cache" / "prime-core"
         self._block = names_taken
         self._known: dict[object, asyncio.Task[Any]] = {}
         self._open = AsyncExitStack()
+        self._broken: dict[str, tuple[Path, str]] = {}
         self._files = 0
 
     async def close(self) -> None:
@@ -95,9 +75,8 @@ class Lab:
         return found
 
     async def child(
-        self, module: str, request: Mapping[str, Any], limit_s: float,
-        variables: Mapping[str, str] | None = None,
-    ) -> tuple[Path, Path, str]:  # fmt: skip
+        self, module: str, request: Mapping[str, Any], limit_s: float
+    ) -> tuple[Path, Path, str]:
         """Run a module of ours in a jail; (its result, a second file, how it ended badly)."""
         self._files += 1
         stem = self._scratch / f"{module}-{self._files}"
@@ -106,7 +85,7 @@ class Lab:
         )
         asked.write_text(json.dumps(request), encoding="utf-8")
         arguments = ["-P", "-m", f"prime_core.check.{module}", *map(str, (asked, result, second))]
-        ended = await self.launcher.run(arguments, limit_s, variables)
+        ended = await self.launcher.run(arguments, limit_s)
         good = ended.code == 0 and not ended.timed_out
         return result, second, "" if good else ended.how
 
@@ -126,6 +105,8 @@ class Lab:
 
     def _runnable(self) -> None:
         found = self.distribution
+        if not found.entries:
+            raise Blocked("it has no entry point of group prime_core (P04)")
         if found.site is None:
             raise Blocked(f"there is no wheel: {found.build_error}")
         if found.foreign_modules:
@@ -164,16 +145,11 @@ class Lab:
         return Observation(ended, str(found["at"]), found["modules"], found["plugins"])
 
     async def listing(
-        self,
-        subject: Subject,
-        *,
-        variables: Mapping[str, str] | None = None,
-        params: Mapping[str, Any] | None = None,
+        self, subject: Subject, *, params: Mapping[str, Any] | None = None
     ) -> Listing:
         """The tasks of an environment (or the made ones of a verifier); see `Listing`.
 
         Args:
-            variables: environment variables that differ from a host's.
             params: parameters on top of the subject's own.
 
         Raises:
@@ -183,42 +159,44 @@ class Lab:
         if subject.kind == "verifier":
             assert subject.case is not None
             return synthetic.listing(subject.case)
-        key = ("listing", subject.key(), _frozen(variables), _frozen(params))
-        return await self._once(key, lambda: self._list(subject, variables, params))
+        key = ("listing", subject.key(), _frozen(params))
+        return await self._once(key, lambda: self._list(subject, params))
 
-    async def _list(
-        self,
-        subject: Subject,
-        variables: Mapping[str, str] | None,
-        params: Mapping[str, Any] | None,
-    ) -> Listing:
-        request = {
+    async def _list(self, subject: Subject, params: Mapping[str, Any] | None) -> Listing:
+        asked = {
             **self.request(subject, params),
             "cap": self.limits.listed,
             "sample": self.limits.sample,
             "wrong_seeds": self.limits.wrong_seeds,
-            "again": not variables and not params,
+            "again": not params,
         }
-        result, tasks, ended = await self.child("listing", request, self.limits.start_s, variables)
+        result, tasks, ended = await self.child("listing", asked, self.limits.start_s)
+        if not params:
+            self._broken[subject.key()] = beside(result), ended
         try:
             return read_listing(result, tasks)
         except (FormatError, OSError) as error:
             return Listing("being made", ended or str(error))
 
+    async def broken(self, subject: Subject) -> dict[str, Any]:
+        """How tasks without their data were judged; see `prime_core.check.broken`.
+
+        Raises:
+            Blocked: nobody knows.
+        """
+        await self.ready(subject)
+        path, ended = self._broken[subject.key()]
+        try:
+            found = read_result(path)
+        except FormatError as error:
+            raise Blocked(ended or error.what) from error
+        if found["error"]:
+            raise Blocked(str(found["error"]))
+        return found
+
     def request(self, subject: Subject, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """What a child needs to make the subject's plugin."""
-        assert subject.entry is not None
-        assert subject.case is not None
-        made: dict[str, Any] = {
-            "kind": subject.kind,
-            "block": self._block,
-            "cache_dir": str(self._scratch / "home" / ".cache" / "prime-core"),
-            "choice": {"use": subject.entry.name, "with": subject.case.params},
-        }
-        if subject.kind == "environment":
-            choice = self._choice(subject, params)
-            made["environment"] = choice.model_dump(mode="json", by_alias=True)
-        return made
+        return request(subject, self._block, self._cache, params)
 
     async def ready(self, subject: Subject) -> Listing:
         """The listing, where it could be made.
@@ -246,6 +224,9 @@ class Lab:
     async def bench(self, subject: Subject, variables: Mapping[str, str] | None = None) -> Bench:
         """Hosts to score on.
 
+        Args:
+            variables: environment variables that differ from a plain host's.
+
         Raises:
             Blocked: no host can be started.
         """
@@ -257,53 +238,16 @@ class Lab:
             raise Blocked(f"no host can be started: {error.what.splitlines()[0]}") from error
 
     async def _open_bench(self, subject: Subject, variables: Mapping[str, str] | None) -> Bench:
-        python = self.launcher.interpreter(variables)
-        hosting = HostingSection(
-            time_limit_s=self.limits.item_s,
-            start_limit_s=self.limits.start_s,
-            memory_mb=self.limits.memory_mb,
-            batch=16,
+        made = await open_bench(
+            subject,
+            self.limits,
+            python=self.launcher.interpreter(variables),
+            cache_dir=self._cache,
+            log_dir=self._scratch / "logs",
+            block=self._block,
         )
-        logs = self._scratch / "logs"
-        cache = self._scratch / "home" / ".cache" / "prime-core"
-        made: EnvironmentScorer | VerifierScorer
-        if subject.kind == "verifier":
-            assert subject.entry is not None
-            assert subject.case is not None
-            choice = PluginChoice.model_validate(
-                {"use": subject.entry.name, "with": subject.case.params}
-            )
-            verifiers = await VerifierPool.open(
-                choice, hosting, cache_dir=cache, python=python, log_dir=logs
-            )
-            made = VerifierScorer(verifiers, synthetic.tasks(subject.case))
-        else:
-            environment = self._choice(subject, None).model_copy(update={"python": python})
-            made = EnvironmentScorer(
-                await HostPool.open(
-                    environment, None, hosting,
-                    cache_dir=cache, run_dir=None, block=self._block, log_dir=logs,
-                )
-            )  # fmt: skip
-        bench = Bench(made)
-        self._open.push_async_callback(bench.close)
-        return bench
-
-    def _choice(self, subject: Subject, params: Mapping[str, Any] | None) -> EnvironmentChoice:
-        assert subject.entry is not None
-        assert subject.case is not None
-        values: dict[str, Any] = {
-            "use": subject.entry.name,
-            "with": {**subject.case.params, **(params or {})},
-        }
-        if subject.case.verifier is not None:
-            values["verifier"] = subject.case.verifier.model_dump(mode="json", by_alias=True)
-        return EnvironmentChoice.model_validate(values)
-
-    @property
-    def block(self) -> tuple[str, ...]:
-        """Plugins of other distributions that stand aside."""
-        return self._block
+        self._open.push_async_callback(made.close)
+        return made
 
 
 def _frozen(values: Mapping[str, Any] | None) -> str:

@@ -38,7 +38,9 @@ LIMITS: Mapping[str, int] = {
     "NOFILE": 1024,
     "NPROC": 1024,
     "CPU": 3600,
+    "AS": 16 << 30,  # hosts set their own, lower one
 }
+PROCESSES = 512  # that a child and all it started may be at once
 PROBE_LIMIT_S = 30.0
 OUTPUT_TAIL = 4000  # bytes of a child's stderr that are kept for messages
 # Places under HOME that a package under check has no business with.
@@ -80,9 +82,17 @@ class Launcher:
         scratch: the one folder that children may write to.
         python: the interpreter that they become.
         python_path: what PYTHONPATH is inside.
+        processes: that a child and all it started may be at once.
     """
 
-    def __init__(self, scratch: Path, python: Path, python_path: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        scratch: Path,
+        python: Path,
+        python_path: Sequence[Path] = (),
+        processes: int = PROCESSES,
+    ) -> None:
+        self._processes = processes
         self._scratch = scratch
         self._python = python
         self._python_path = os.pathsep.join(map(str, python_path))
@@ -133,6 +143,7 @@ class Launcher:
             "scratch": str(self._scratch),
             "variables": inside,
             "limits": dict(LIMITS),
+            "processes": self._processes,
             "hidden": [str(home / each) for each in SECRET_FOLDERS if (home / each).is_dir()],
             "hidden_files": [str(home / each) for each in SECRET_FILES if (home / each).is_file()],
         }

@@ -121,7 +121,7 @@ def read_listing(result: Path, tasks: Path) -> Listing:
         count=values.whole(found.get("count"), "count"),
         digest=hashlib.sha256(b"".join(lines)).hexdigest(),
         info=wire.read_info(found["info"]),
-        tasks=tuple(_listed(line) for line in lines),
+        tasks=tuple(listed_task(line) for line in lines),
         sample=values.sequence(found["sample"], "sample", _view),
         members=values.sequence(found.get("members", []), "members", values.text),
         again=values.text(found.get("again", ""), "again"),
@@ -130,7 +130,12 @@ def read_listing(result: Path, tasks: Path) -> Listing:
     )
 
 
-def _listed(line: bytes) -> ListedTask:
+def listed_task(line: bytes) -> ListedTask:
+    """A task from its canonical JSON.
+
+    Raises:
+        FormatError: it isn't that.
+    """
     try:
         task = values.mapping(json.loads(line), "task")
         prompt = "\n".join(str(content) for _, content in task["prompt"])

@@ -1,7 +1,7 @@
 """Whether task-blind policies earn more than the declared chance level.
 
 The rules of family H and T02 to T03 call it, each with its own policies. Invariant: a policy is
-accused on tasks on which it wasn't chosen, or on all tasks there are.
+accused on tasks on which it wasn't chosen, or on all there are, or against all that were tried.
 """
 
 from __future__ import annotations
@@ -74,11 +74,13 @@ async def overpaid(subject: Subject, make: MakePolicies) -> Result:
     best = sorted(first, key=lambda each: -each.mean)
     chosen = [each.policy for each in best[:CONFIRMED] if each.total > 0]
     rest = indices if whole else [index for index in indices if index not in set(screened)]
+    comparisons = len(chosen)
+    if not rest:  # too few tasks for a second look: the first one counts, for all that were tried
+        rest, comparisons = indices, len(policies)
     confirmed = await earned(bench, info, chosen, rest) if chosen else []
     guilty = [
-        each for each in confirmed
-        if exceeds(each.total, len(rest), chance, whole, comparisons=len(chosen))
-    ]  # fmt: skip
+        each for each in confirmed if exceeds(each.total, len(rest), chance, whole, comparisons)
+    ]
     guilty.sort(key=lambda each: -each.mean)
     top = max((each.mean for each in confirmed), default=0.0)
     measures = {"policies": str(len(policies)), "best mean": f"{top:.4f} of chance {chance:.4f}"}

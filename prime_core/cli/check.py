@@ -81,7 +81,7 @@ def check(
     from prime_core.check.checking import check as run
     from prime_core.check.formats import render
     from prime_core.check.joined import placed, render_all, worst
-    from prime_core.check.lab import Limits
+    from prime_core.check.limits import Limits
     from prime_core.hub import RunContext
 
     orders = [

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from check_fixtures import Files, write
+from check_fixtures import write
+from check_words import Files
 
 from prime_core.check.checking import Order, check
-from prime_core.check.lab import Limits
+from prime_core.check.limits import Limits
 from prime_core.check.outcome import Report
 
 SMALL = Limits(tasks=40, sample=24, item_s=1.5)

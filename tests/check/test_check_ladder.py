@@ -7,7 +7,8 @@ import zlib
 from collections.abc import Callable
 
 import pytest
-from check_fixtures import BAD, PLUGINS, good_of, proven
+from check_fixtures import BAD, good_of, proven
+from check_plugins import PLUGINS
 from conftest import failed
 
 from prime_core.check.outcome import Report

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from check_fixtures import BAD, GOOD, write
+from check_fixtures import BAD, write
+from check_words import GOOD
 from conftest import failed
 
 from prime_core.api import RunError
@@ -115,7 +116,7 @@ def test_a_hostile_package_hurts_nobody(checked: Callable[..., Report], tmp_path
     before = _sleepers()
     files = {**GOOD, "prime_env_words/__init__.py": code}
     folder = write(files, tmp_path / "hostile")
-    from prime_core.check.lab import Limits
+    from prime_core.check.limits import Limits
 
     report = check(Order(str(folder), "bronze", ("I01", "T01"), limits=Limits(start_s=4.0)))
     said = {outcome.rule.id: outcome.status for outcome in report.outcomes}

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from prime_core.check.repeating import under
+from prime_core.check.repeating import LOCALE, under
 from prime_core.check.rule import Result, Rule
 from prime_core.check.subject import Subject
-
-VARIANTS = {
-    "with LC_ALL=C, TZ=Asia/Kathmandu and PYTHONUTF8=0": {
-        "LC_ALL": "C",
-        "LANG": "C",
-        "TZ": "Asia/Kathmandu",
-        "PYTHONUTF8": "0",
-        "PYTHONCOERCECLOCALE": "0",
-    }
-}
 
 
 async def examine(subject: Subject) -> Result:
     """Tasks and scores in a process of another locale, zone and encoding."""
-    return await under(subject, VARIANTS)
+    return await under(subject, LOCALE)
 
 
 RULE = Rule(

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from prime_core.check.repeating import under
+from prime_core.check.repeating import THREADS, under
 from prime_core.check.rule import Result, Rule
 from prime_core.check.subject import Subject
-
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-VARIANTS = {
-    "in another process with four threads": dict.fromkeys(THREADS, "4"),
-}
 
 
 async def examine(subject: Subject) -> Result:
     """Tasks and scores in a second process, with more threads."""
-    return await under(subject, VARIANTS)
+    return await under(subject, THREADS)
 
 
 RULE = Rule(

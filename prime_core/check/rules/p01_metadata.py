@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
@@ -34,11 +36,24 @@ def examine(subject: Subject) -> Result:
         Version(str(found.version or "0"))
     except InvalidVersion:
         findings.append(Finding(f"version {found.version!r} isn't one", path=path, line=1))
+    given = found.project.get("requires-python") if found.source else values["requires-python"]
     try:
-        SpecifierSet(str(values["requires-python"] or "") if found.source else "")
+        findings += _cut_off(SpecifierSet(str(given or "")), path)
     except InvalidSpecifier:
         findings.append(Finding("requires-python isn't a specifier", path=path, line=1))
     return failed(*findings)
+
+
+def _cut_off(python: SpecifierSet, path: str) -> Iterator[Finding]:
+    """`<=3.12` means 3.12.0: whoever writes it wants 3.12, and leaves out all that anyone has."""
+    for each in python:
+        numbers = each.version.split(".")
+        if each.operator == "<=" and len(numbers) == 2 and all(part.isdigit() for part in numbers):
+            major, minor = numbers
+            yield Finding(
+                f"requires-python {each} leaves out {each.version}.1 and all later {each.version}",
+                fix=f"write <{major}.{int(minor) + 1}", path=path, line=1,
+            )  # fmt: skip
 
 
 RULE = Rule(

@@ -15,6 +15,11 @@ def examine(subject: Subject) -> Result:
         found.project.get("license") if found.source else found.metadata["License-Expression"]
     )
     path = "pyproject.toml" if found.source else ""
+    old = "" if found.source else str(found.metadata["License"] or "").strip()
+    if not declared and old:
+        shown = old.splitlines()[0][:60]
+        return failed(Finding(f"{shown!r} stands in the old field License; License-Expression, "
+                              "the SPDX one, is empty"))  # fmt: skip
     if not isinstance(declared, str) or not declared:
         return failed(Finding("no SPDX licence is declared", path=path, line=1))
     try:

@@ -12,7 +12,9 @@ def examine(subject: Subject) -> Result:
     found = subject.distribution
     path = "pyproject.toml" if found.source else ""
     if not found.entries:
-        return failed(Finding("no entry point of group prime_core", path=path, line=1))
+        others = ", ".join(found.entry_groups)
+        said = f"; it has {others}, which prime-core doesn't read" if others else ""
+        return failed(Finding(f"no entry point of group prime_core{said}", path=path, line=1))
     findings = []
     for entry in found.entries:
         if entry.kind not in KINDS or not entry.name:

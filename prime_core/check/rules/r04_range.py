@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prime_core.check.rule import Finding, Result, Rule, failed
 from prime_core.check.subject import Subject
-from prime_core.check.typed import hostile
+from prime_core.check.typed import hostile, kind
 
 
 async def examine(subject: Subject) -> Result:
@@ -15,19 +15,22 @@ async def examine(subject: Subject) -> Result:
     texts = [(view, text) for view in views[:16] for text in (view.gold or "", *view.wrong[:2])]
     judged = await bench.judge([(view.index, text) for view, text in texts])
     ids = {view.index: view.id for view in views}
-    every = [*judged, *(one for _, one, _ in await hostile(subject))]
+    found = await hostile(subject)
+    every = [*judged, *(one for _, one, _ in found.judged)]
     findings = []
     for one in every:
         score = one.score
-        kind = score.evidence.get("kind") if score.status == "error" else None
-        if kind == "value":
+        if kind(one) == "value":
             said = "the verifier's answer is no score of the declared range"
         elif score.status == "invalid_output" and score.value != info.score_range[0]:
             said = f"an invalid output is worth {score.value}, not the lowest value"
         else:
             continue
         findings.append(Finding(said, exploit=one.exploit(ids.get(one.index, ""))))
-    return failed(*findings[:3], scores=str(len(every)))
+    measures = {"scores": str(len(every))}
+    if found.left:  # R01 and R02 say why; what was scored is in range or isn't, all the same
+        measures["not scored, hosts were lost"] = str(found.left)
+    return failed(*findings[:3], **measures)
 
 
 RULE = Rule(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from prime_core.api import FormatError
-from prime_core.check.measures import read_result
-from prime_core.check.rule import Finding, Result, Rule, blocked, failed, nothing_to_see
+from prime_core.check.rule import Finding, Result, Rule, failed, nothing_to_see
 from prime_core.check.subject import Subject
 
 
@@ -14,15 +12,7 @@ async def examine(subject: Subject) -> Result:
     assert listing.info is not None
     if "gold" not in listing.members:
         return nothing_to_see("the environment has no gold(task)")
-    result, _, ended = await subject.lab.child(
-        "broken", subject.lab.request(subject), subject.lab.limits.start_s
-    )
-    try:
-        found = read_result(result)
-    except FormatError as error:
-        return blocked(ended or error.what)
-    if found["error"]:
-        return blocked(str(found["error"]))
+    found = await subject.lab.broken(subject)
     highest = listing.info.score_range[1]
     findings = []
     for case in found["cases"]:

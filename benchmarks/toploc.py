@@ -1,11 +1,12 @@
 """What commitments cost: against the public library, beside the model, and for the validator.
 
-    python benchmarks/toploc.py [--quick] [--json] [--library DIR] [--only library,overhead,verify]
+    python benchmarks/toploc.py [--quick] [--json] [--library DIR] [--only PART,...]
 
 One thread, CPU seconds throughout. `library` needs the public `toploc` 0.1.6, built from its sdist
 into DIR (tests/toploc/test_toploc_library.py says how), and takes turns with it on the same
 tensors. `overhead` generates with and without commitments in pairs; `verify` generates completions
-of 512 tokens with SmolLM2-135M-Instruct and judges them by one prefill.
+of 512 tokens with SmolLM2-135M-Instruct and judges them by one prefill; `growth` does so with the
+beginnings of one completion.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from prime_core.engines.transformers import committing
 from prime_core.engines.transformers.engine import TransformersEngine
 from prime_core.engines.transformers.plugin import TransformersParams
 from prime_core.toploc import (
+    INTERVAL,
     PROOF_BYTES,
     ProofBuilder,
     Thresholds,
@@ -139,7 +141,7 @@ def timed(spent: list[float], work: Callable[..., Any]) -> Callable[..., Any]:
     return measured
 
 
-def overhead(*, quick: bool) -> Rows:
+def overhead(batches: list[int], *, quick: bool) -> Rows:
     """CPU of building by CPU of the forward pass, and what pairs of whole runs differ by."""
     engine, tokenizer = open_engine()
     forward, building = [0.0], [0.0]
@@ -149,7 +151,7 @@ def overhead(*, quick: bool) -> Rows:
     finish = timed(building, finish_all)
     tokens, pairs = (32, 2) if quick else (32, 20)
     rows: Rows = []
-    for batch in (8, 32):
+    for batch in batches:
         plain = make_requests(tokenizer, batch, tokens)
         engine.generate_now(plain[:1])
         shares, differences = [], []
@@ -181,18 +183,17 @@ def overhead(*, quick: bool) -> Rows:
                 "quartiles": f"{low:.2f} to {high:.2f}",
             }
         )
+        print(rows[-1], file=sys.stderr, flush=True)
     engine.close()
     return rows
 
 
-def verification(*, quick: bool) -> Rows:
-    """CPU of generating completions by CPU of judging them, by batch and by length."""
+def verification(batches: list[int], *, quick: bool) -> Rows:
+    """CPU of generating completions of equal length by CPU of judging them."""
     engine, tokenizer = open_engine()
-    longest = 64 if quick else 512
-    shapes = [(1, longest), (8, longest)] if quick else [(1, 512), (8, 512), (32, 512)]
-    shapes += [] if quick else [(1, 64), (1, 128), (1, 256), (1, 1024)]
+    tokens = 64 if quick else 512
     rows: Rows = []
-    for batch, tokens in shapes:
+    for batch in batches:
         builders = [ProofBuilder() for _ in range(batch)]
         requests = [
             replace(one, commitment=builder)
@@ -202,28 +203,67 @@ def verification(*, quick: bool) -> Rows:
         generations = engine.generate_now(requests)
         proofs = finish_all(builders)
         generating = time.process_time() - started
-        prefills = [
-            PrefillRequest(request.token_ids + one.token_ids, len(request.token_ids), 1.0)
-            for request, one in zip(requests, generations, strict=True)
-        ]
-        started = time.process_time()
-        states = [one.hidden_states for one in engine.prefill(prefills)]
-        prefilled = time.process_time()
-        verdicts = verify_batch(states, proofs, PAPER)
-        judged = time.process_time()
-        assert all(verdict.accepted for chunks in verdicts for verdict in chunks)
-        rows.append(
-            {
-                "batch": batch,
-                "tokens": tokens,
-                "generate_s": round(generating, 2),
-                "prefill_s": round(prefilled - started, 2),
-                "proofs_s": round(judged - prefilled, 3),
-                "times_faster": round(generating / (judged - started), 1),
-            }
-        )
+        completions = [one.token_ids for one in generations]
+        rows.append(judged(engine, requests, completions, proofs, generating))
     engine.close()
     return rows
+
+
+def growth(*, quick: bool) -> Rows:
+    """The same for one completion as it grows: its first 64, 128... tokens."""
+    engine, tokenizer = open_engine()
+    lengths = (32, 64) if quick else (64, 128, 256, 512)
+    builder, spent = ProofBuilder(), [0.0]
+
+    def note(token: int, ended: str) -> None:
+        spent.append(time.process_time())
+
+    (request,) = make_requests(tokenizer, 1, lengths[-1])
+    spent[0] = time.process_time()
+    (generation,) = engine.generate_now([replace(request, commitment=builder, on_token=note)])
+    proofs = builder.finish()
+    rows = [
+        judged(
+            engine,
+            [request],
+            [generation.token_ids[:length]],
+            [proofs[: length // INTERVAL * PROOF_BYTES]],
+            spent[length] - spent[0],
+        )
+        for length in lengths
+    ]
+    engine.close()
+    return rows
+
+
+def judged(
+    engine: TransformersEngine,
+    requests: list[GenerationRequest],
+    completions: list[tuple[int, ...]],
+    proofs: list[bytes],
+    generating: float,
+) -> dict[str, Any]:
+    """One row: the completions judged as a validator does, log-probabilities included."""
+    prefills = [
+        PrefillRequest(request.token_ids + tokens, len(request.token_ids), 1.0)
+        for request, tokens in zip(requests, completions, strict=True)
+    ]
+    started = time.process_time()
+    states = [one.hidden_states for one in engine.prefill(prefills)]
+    prefilled = time.process_time()
+    verdicts = verify_batch(states, proofs, PAPER)
+    ended = time.process_time()
+    assert all(verdict.accepted for chunks in verdicts for verdict in chunks)
+    row = {
+        "batch": len(requests),
+        "tokens": len(completions[0]),
+        "generate_s": round(generating, 2),
+        "prefill_s": round(prefilled - started, 2),
+        "proofs_s": round(ended - prefilled, 3),
+        "times_faster": round(generating / (ended - started), 1),
+    }
+    print(row, file=sys.stderr, flush=True)
+    return row
 
 
 def show(title: str, rows: Rows) -> None:
@@ -241,17 +281,21 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, one repetition")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--library", default=os.environ.get("PRIME_TOPLOC_LIBRARY"), metavar="DIR")
-    parser.add_argument("--only", default="library,overhead,verify", help="parts, by commas")
+    parser.add_argument("--only", default="library,overhead,growth,verify", help="parts, by commas")
+    parser.add_argument("--batches", default="", help="batch sizes, by commas")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     parts = arguments.only.split(",")
+    batches = [int(each) for each in arguments.batches.split(",") if each]
     tables: dict[str, Rows] = {}
     if "library" in parts and arguments.library:
         tables["library"] = against_library(arguments.library, quick=arguments.quick)
     if "overhead" in parts:
-        tables["overhead"] = overhead(quick=arguments.quick)
+        tables["overhead"] = overhead(batches or [8, 32], quick=arguments.quick)
+    if "growth" in parts:
+        tables["growth"] = growth(quick=arguments.quick)
     if "verify" in parts:
-        tables["verify"] = verification(quick=arguments.quick)
+        tables["verify"] = verification(batches or [1, 8, 32], quick=arguments.quick)
     load = [round(each, 2) for each in os.getloadavg()]
     if arguments.json:
         print(json.dumps({**tables, "load": load}))

@@ -11,6 +11,7 @@ import os
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +240,12 @@ class SandboxContract:
         assert int(self.execute(sandbox, source).stdout) == nice
 
     # --- what is left -----------------------------------------------------------------------------
+
+    def test_a_jail_outlives_the_thread_that_opened_it(self, sandbox: Sandbox) -> None:
+        with ThreadPoolExecutor(1) as thread:
+            jail = thread.submit(sandbox.open, Program("print(input())"), QUICK).result()
+        with jail:  # a launcher that dies with its parent dies with the thread that started it
+            assert jail.run(JailInput(b"lives")).stdout == b"lives\n"
 
     def test_its_processes_are_declared_and_all_end(
         self, make_sandbox: Callable[[], Sandbox]

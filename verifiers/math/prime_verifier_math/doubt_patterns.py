@@ -18,7 +18,7 @@ _FORMULA = (
 )
 _NUMBER = (
     r"(?:(?-i:[a-z])\s?=\s?)?[-+−]?(?:\\?[$€£]\s?)?(?:\d[\d,.]{0,30}\d|\.?\d)"
-    r"(?:\s?/\s?\d{1,9})?(?:\\?%|°|\^\\?circ)?(?![\w$\\^/=+*])"
+    r"(?:\s?/\s?\d{1,9})?(?:\\?%|°|\^\\?circ)?(?![\w$\\^/=+*]|[,.-]\d)"
 )
 _OPTION = r"(?-i:\([A-Z]\)|[B-HJ-Z](?![\w'’-]))"
 _TUPLE = r"[(\[][-\d][^()\[\]\n]{1,30}[)\]]"
@@ -47,11 +47,13 @@ NO_NAMES = words(
     "proved proven simplified expressed easy hard clear fine right correct wrong true"
 )
 _CLOSES = (
-    r"(?=\s*(?:[.,;:!?)\]*}—–]|\Z|\n|-\s)|\s+(?:if|when|for|unless|depending|counting|including|"
+    r"(?=\s*(?:[.,;:!?)\]}—–]|\*\*|\Z|\n|-\s)|\s+(?:if|when|for|unless|depending|counting|including|"
     r"excluding|assuming|provided|instead|too|also|as well|otherwise|actually|rather|then|or|"
     r"after all|of course|in (?:that|which|the other) case|given|since|because|not|but|though)\b)"
 )
-_BEGINS = r"(?:^[\s*_$)\]}]*|[.;,:!?(\[—–…\n]|\s--?)\s*(?:(?:but|though|although|and|yet|so)\s+)?"
+_BEGINS = (
+    r"(?:^[\s*_$)\]}]*|(?<!\d),|[.;:!?(\[—–…\n]|\s--?)\s*(?:(?:but|though|although|and|yet|so)\s+)?"
+)
 _SUBJECT = (
     r"(?:it|this|that|they|(?:the|my) (?:(?:true|correct|right|real|actual|final) )?"
     r"(?:answer|result|value|solution|number|total|count|sum|probability))"
@@ -62,8 +64,9 @@ _MODAL = (
     r"(?:\s+(?:also|well|just as well|equally|even|still|very well|instead|perhaps|possibly))*"
 )
 _SECOND = (
-    r"(?:(?:another|an|a|one more|the other)\s+(?:\w+\s+)?"
-    r"(?:option|possibility|candidate|alternative|answer|contender|solution))"
+    r"(?:(?:another|one more|the other)\s+(?:\w+\s+)?"
+    r"(?:option|possibility|candidate|alternative|answer|contender|solution)|"
+    r"an?\s+(?:\w+\s+)?(?:option|possibility|candidate|alternative|contender))"
 )
 _FIT = (
     r"(?:possible|plausible|likely|conceivable|viable|valid|acceptable|arguable|defensible|"
@@ -85,7 +88,7 @@ OFFERS = (
     _made(_EITHER, _UNIT, r"\s+(?:is|are|seems?)\s+", _FIT, r"\s*,?\s*(?:too|as well|also)\b"),
     # 25 might be right, 25 would work too, 25 also works
     _made(_EITHER, _UNIT, r"\s+", _MODAL,
-          r"\s+(?:be\s+(?:", _FIT, r"|the \w+|it|so)|work|do|fit|count)\b"),
+          r"\s+(?:be\s+(?:", _FIT, r"|the \w+|it|so)|work|do)\b"),
     _made(_EITHER, _UNIT,
           r"\s+(?:also|equally)\s+(?:works?|fits?|qualif\w+|counts?|makes? sense)\b"),
     _made(_EITHER, _UNIT,
@@ -105,7 +108,7 @@ OFFERS = (
           r"(?:also\s+)?(?:say|argue|answer|accept|pick|choose|claim|prefer)s?\s+(?:(?:that\s+)?",
           _SUBJECT, _IS, r"\s+)?", _EITHER, _UNIT, _CLOSES),
     # I could also see 25, accept 25 too, if not 24, then 25
-    _made(r"\b(?:also|equally)\s+(?:see|accept|take|allow|consider|get|fine with|ok with|okay with|"
+    _made(r"\b(?:also|equally)\s+(?:see|accept|take|allow|consider|fine with|ok with|okay with|"
           r"happy with|go with)\s+", _EITHER, r"(?!\w)"),
     _made(r"\b(?:accept|allow|take|count|consider)\s+", _EITHER, _UNIT,
           r"\s+(?:too|as well|also)\b"),
@@ -117,9 +120,9 @@ OFFERS = (
     # in which case it is 25; 25 otherwise; but 25 if zero counts
     _made(r"\bin (?:which|that) case,?\s+(?:", _SUBJECT, rf"(?:{_IS}|\s+would be)\s+)?", _EITHER,
           _UNIT, _CLOSES),
-    _made(r"(?:^|[,;(.]|\b(?:or|and|but|else))\s*(?:", _VALUE, "|", _PROPER, ")", _UNIT,
+    _made(r"(?:^|[;(]|[,.](?=\s)|\b(?:or|and|but|else))\s*(?:", _VALUE, "|", _PROPER, ")", _UNIT,
           r"\s+(?:otherwise|if not|in the other case|in that case)\b"),
-    _made(r"(?:\b(?:but|or|and)|[,;(])\s*", _VALUE, _UNIT,
+    _made(r"(?:\b(?:but|or|and)|[;(]|,(?=\s))\s*", _VALUE, _UNIT,
           r"\s+(?:if|when|unless|depending|assuming|provided|counting|including|excluding)\b"),
 )  # fmt: skip
 # Or maybe 25. Perhaps 25?

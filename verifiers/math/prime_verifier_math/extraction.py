@@ -163,13 +163,13 @@ def _from_boxes(text: str, boxes: list[Box], params: MathParams) -> Extraction:
     if hedged:
         stated = tuple(box.content.strip() for box in live) if len(live) <= 12 else ()
         return Extraction(_together(live), f"{len(live)} boxes, none retracted", stated)
-    stated = spoken_statement(behind[-MAX_TAIL:]) if behind.strip() else None
+    spoken = spoken_statement(behind[-MAX_TAIL:]) if behind.strip() else None
     parts = tuple(dict.fromkeys(box.content.strip() for box in boxes[-12:]))
     return Extraction(
         last.content,
         "last box" if len(boxes) > 1 else "box",
         parts if len(parts) > 1 else (),
-        stated.value if stated is not None else "",
+        spoken.value if spoken is not None else "",
         (*beside(text, last.start, last.end), *found.offered),
     )
 

@@ -10,6 +10,7 @@ import dataclasses
 import re
 from collections.abc import Callable
 
+from prime_verifier_math import tree
 from prime_verifier_math.answers import (
     Answer,
     Based,
@@ -160,6 +161,9 @@ def _comparable(answer: Answer, rival: Answer) -> bool:
         return False
     if isinstance(answer, Value) and isinstance(rival, Equation):
         return rival.label is not None
+    if isinstance(answer, Value) and isinstance(rival, Value):
+        # a name in the text is no candidate for a number
+        return bool(tree.symbols(answer.node)) == bool(tree.symbols(rival.node))
     if isinstance(answer, Value | Equation):
         return isinstance(rival, Value | Equation)
     if isinstance(answer, Based) and isinstance(rival, Based):

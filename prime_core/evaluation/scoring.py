@@ -35,6 +35,7 @@ JOURNAL = "journal.jsonl"
 UNIT_ROWS = 16  # judged together; what a kill may cost is `DEPTH` times this a worker
 DEPTH = 8  # units in work for each worker, so that hosts never wait
 LOOKUPS = 1024  # task ids looked up together
+TASKS = 64  # tasks fetched together
 BAD_SHOWN = 10
 
 
@@ -66,11 +67,13 @@ class _Places:
 
     Attributes:
         indices: by task id; None where there is no such task.
+        ids: by index, of the tasks that a row names by its index.
         bad: rows that can't be used, by reason.
     """
 
     task_count: int
     indices: dict[str, int | None] = field(default_factory=dict)
+    ids: dict[int, str] = field(default_factory=dict)
     bad: list[BadRow] = field(default_factory=list)
     good: int = 0
 
@@ -159,6 +162,12 @@ async def _find_tasks(file: CompletionFile, pool: HostPool) -> _Places:
         asked = sorted(named - places.indices.keys())
         found = await asyncio.gather(*(pool.find(task) for task in asked))
         places.indices.update(zip(asked, found, strict=True))
+        by_index = {row.index for row in rows if isinstance(row, Row) and row.task is None}
+        unknown = [index for index in by_index - places.ids.keys() if index is not None]
+        inside = sorted(index for index in unknown if 0 <= index < places.task_count)
+        # Few at a time: a task may carry megabytes of tests, of which the id alone is kept.
+        for _, some in cut(inside, TASKS):
+            places.ids.update((i, t.id) for i, t in zip(some, await pool.tasks(some), strict=True))
         for row in rows:
             place = row.reason if isinstance(row, BadRow) else places.index(row)
             if isinstance(place, str):
@@ -179,7 +188,7 @@ def _units(file: CompletionFile, places: _Places) -> Iterator[Unit]:
             index = None if isinstance(row, BadRow) else places.index(row)
             if isinstance(row, Row) and isinstance(index, int):
                 said = wire.completion_json(row.completion)
-                task = row.task if row.task is not None else f"index {index}"
+                task = places.ids[index] if row.task is None else row.task
                 yield [row.number, row.id, index, task, seen[index], said]
                 seen[index] += 1
 

@@ -13,13 +13,19 @@ from prime_core.check.text_format import clean, printable, reproduce, score_text
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
+  overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; } table { border-collapse: collapse; width: 100%; }
 td, th { border-bottom: 1px solid var(--line); padding: .3rem .5rem; text-align: left;
   vertical-align: top; overflow-wrap: anywhere; }
 code { font-size: .85em; overflow-wrap: anywhere; white-space: pre-wrap; }
 .failed { color: #c22; } .warned, .undecided { color: #b60; } .passed { color: #282; }
+td:nth-child(-n+3) { overflow-wrap: normal; white-space: nowrap; }
 details { margin: .2rem 0; } .quiet { opacity: .7; }
+@media (max-width: 45rem) {
+  thead { display: none; } table, tbody, tr, td { display: block; width: auto; }
+  tr { border-bottom: 1px solid var(--line); padding: .4rem 0; } td { border: 0; padding: 0; }
+  td:nth-child(-n+3) { display: inline-block; padding-right: .6rem; white-space: normal; } }
 @media (prefers-color-scheme: dark) {
   .failed { color: #f77; } .warned, .undecided { color: #fb5; } .passed { color: #7c7; } }
 """
@@ -28,7 +34,7 @@ details { margin: .2rem 0; } .quiet { opacity: .7; }
 def as_html(report: Report) -> str:
     """The whole page."""
     counts = ", ".join(f"{number} {status}" for status, number in report.counts.items())
-    title = f"{report.name} {report.version}"
+    title = clean(f"{report.name} {report.version}")
     rows = "\n".join(_row(report, outcome) for outcome in report.outcomes)
     versions = ", ".join(f"{name} {value}" for name, value in report.versions.items())
     return f"""<!doctype html>

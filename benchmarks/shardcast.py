@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import sys
 from pathlib import Path
@@ -57,6 +58,12 @@ def through_relay(weights: Path, folder: Path) -> dict[str, float]:
     }
 
 
+def cpu_s() -> float:
+    """CPU seconds of this process and of all that it has waited for: load moves them less."""
+    each = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in each)
+
+
 def say(text: str) -> None:
     """Progress, beside the result."""
     print(f"load {os.getloadavg()[0]:.1f}: {text}", file=sys.stderr, flush=True)
@@ -71,22 +78,29 @@ def machine(mib: int, rounds: int, scratch: Path, venv: Path) -> dict[str, float
     ours: list[dict[str, float]] = []
     plain: list[float] = []
     public: list[float] = []
+    found: dict[str, float] = {}
     python = peers.make_venv(venv)
     for number in range(rounds):
         folder = scratch / f"round-{number}"
+        before = cpu_s()
         ours.append(through_relay(weights, folder / "ours"))
+        ours[-1]["cpu_s"] = cpu_s() - before
+        before = cpu_s()
         say(f"ours {ours[-1]['seconds']:.2f} s")
         shutil.rmtree(folder)
         if (seconds := peers.nginx(weights, folder / "nginx")) is not None:
             plain.append(seconds)
+            found["nginx_cpu_s"] = cpu_s() - before
             say(f"nginx {seconds:.2f} s")
             shutil.rmtree(folder)
         if python is not None and number == 0:
+            before = cpu_s()
             public.append(peers.public(python, weights, folder / "public"))
+            found["public_cpu_s"] = cpu_s() - before
             say(f"public {public[-1]:.2f} s")
             shutil.rmtree(folder)
     weights.unlink()
-    found = {name: median(one[name] for one in ours) for name in ours[0]}
+    found |= {name: median(one[name] for one in ours) for name in ours[0]}
     if plain:
         found["nginx_s"] = median(plain)
         found["times_nginx"] = median(

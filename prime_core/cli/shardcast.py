@@ -28,7 +28,7 @@ RATE = click.option(
     "--rate",
     default=1000.0,
     show_default=True,
-    help="Requests a second of one address; 0: a proxy in front counts.",
+    help="Requests a second that one address may make; with --nginx, nginx counts them.",
 )
 CONNECTIONS = click.option(
     "--connections", default=4, show_default=True, help="Shards under way at once."
@@ -72,6 +72,19 @@ def origin(
 @click.option("--keep", default=5, show_default=True, help="Newest versions kept.")
 @click.option("--disk-gb", type=float, default=None, help="Most that all versions may take.")
 @CONNECTIONS
+@click.option(
+    "--nginx",
+    "front",
+    type=click.Path(path_type=Path),
+    help="Write nginx.conf and firewall files into this directory.",
+)
+@click.option("--public", default="0.0.0.0:443", show_default=True, help="Where nginx listens.")
+@click.option(
+    "--members", type=click.Path(path_type=Path), help="members.json, followed while it runs."
+)
+@click.option("--certificate", type=click.Path(path_type=Path), help="For TLS, with --key.")
+@click.option("--key", type=click.Path(path_type=Path), help="For TLS, with --certificate.")
+@click.option("--proxy", multiple=True, help="Network whose X-Forwarded-For is believed.")
 @SUPERVISOR
 def relay(
     upstream: str,
@@ -84,13 +97,25 @@ def relay(
     keep: int,
     disk_gb: float | None,
     connections: int,
+    front: Path | None,
+    public: str,
+    members: Path | None,
+    certificate: Path | None,
+    key: Path | None,
+    proxy: tuple[str, ...],
     supervisor: int | None,
 ) -> None:
     """Relay policy versions: every shard is checked before it's served."""
     from prime_core.shardcast.download import Settings
+    from prime_core.shardcast.fronting import Front
     from prime_core.shardcast.serving import run_relay
 
     _start(supervisor)
+    before = None
+    if front is not None:
+        allowed = max(1, int(rate))
+        before = Front(front, public, listen, certificate, key, proxy, requests_per_s=allowed)
+        rate = 0.0  # all requests come from nginx, which counts each address
     run_relay(
         _addresses(upstream),
         directory,
@@ -100,6 +125,8 @@ def relay(
         keep=keep,
         budget=None if disk_gb is None else int(disk_gb * 1e9),
         settings=Settings(connections=connections),
+        front=before,
+        members=members,
     )
 
 

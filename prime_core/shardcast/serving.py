@@ -10,6 +10,7 @@ import asyncio
 import logging
 import resource
 import signal
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -19,7 +20,9 @@ from prime_core.api.errors import FormatError, RunError
 from prime_core.shardcast.client import Client
 from prime_core.shardcast.counting import Counters
 from prime_core.shardcast.download import Settings
+from prime_core.shardcast.fronting import Front
 from prime_core.shardcast.library import Library, StoreLibrary
+from prime_core.shardcast.members import Members, read_members
 from prime_core.shardcast.relay import Puller
 from prime_core.shardcast.server import Limits, MetricsPage, Server
 from prime_core.shardcast.shelf import Shelf
@@ -83,13 +86,21 @@ def run_relay(
     keep: int = 5,
     budget: int | None = None,
     settings: Settings | None = None,
+    front: Front | None = None,
+    members: Path | None = None,
 ) -> None:
     """Relay versions until SIGTERM or SIGINT; blocks.
 
+    Args:
+        front: nginx and firewall files to write, and to keep in step with `members`.
+        members: `members.json`; without it nobody is let in through the front.
+
     Raises:
-        RunError: the address is taken.
-        FormatError: an upstream is no URL.
+        RunError: the address is taken, or the front's files can't be written.
+        FormatError: an upstream is no URL, or the members can't be read.
     """
+    if front is not None:
+        front.write(read_members(members) if members else Members())
     counters = Counters()
     shelf = Shelf(directory, signer, run_id, keep=keep, budget=budget)
     client = Client(upstreams, shelf, settings=settings, counters=counters)
@@ -97,9 +108,13 @@ def run_relay(
     async def pull(server: Server) -> None:
         puller = Puller(client, keep, server.bell.ring)
         puller.start()
+        stop = threading.Event()
+        if front is not None and members is not None:
+            threading.Thread(target=front.follow, args=(members, stop), daemon=True).start()
         try:
             await asyncio.Event().wait()
         finally:
+            stop.set()
             await asyncio.to_thread(puller.close)
 
     asyncio.run(_serve("relay", shelf, counters, listening, pull))

@@ -1,0 +1,144 @@
+"""Conversations are rebuilt from tokens: honest ones whole, edited ones with what differs."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import pytest
+
+from prime_core.api import HostError, Message, Reply, Reward, Score
+from prime_core.engines.planning import PlannedGroup
+from prime_core.store.schema import RolloutRow
+from prime_core.testing.toy_submission import toy_submission
+from prime_core.validation.conversation import Conversation, rebuild
+from prime_core.validation.rescoring import Rescorer
+
+PROMPT = (Message("user", "count"),)
+
+
+class Chat:
+    """A token is a letter; a reply is framed by 0 and 1."""
+
+    def text(self, tokens) -> str:
+        return "".join(chr(97 + token) for token in tokens)
+
+    def reply_tokens(self, messages, reply, last_token) -> tuple[int, ...]:
+        return (0, *(ord(char) - 97 for m in reply for char in m.content), 1)
+
+
+@dataclass
+class Pool:
+    """Answers the first turn with "c", and ends after the second; scores by the last letter."""
+
+    multi_turn: bool = True
+    needs: tuple[str, ...] = ()
+    broken: bool = False
+    evidence: dict | None = None
+
+    @property
+    def description(self):
+        return SimpleNamespace(
+            multi_turn=self.multi_turn, info=SimpleNamespace(needs=self.needs, deterministic=True)
+        )
+
+    async def reply(self, states):
+        if self.broken:
+            raise HostError("it crashed", kind="crash")
+        return [Reply((Message("user", "c"),)) if turn == 1 else None for _, _, _, turn in states]
+
+    async def score(self, items):
+        return [
+            Score(float(said.text.endswith("e")), evidence=self.evidence or {}) for _, said in items
+        ]
+
+    async def reward(self, task, rollouts, length_budget, step):
+        return [Reward(one.score.value + 0.5, {"task": one.score.value}) for one in rollouts]
+
+
+def row(tokens=(3, 0, 2, 1, 4), mask=(1, 0, 0, 0, 1), ends=(1, 5), **changes) -> RolloutRow:
+    """ "d", the environment's "c" between its frames, "e"."""
+    base = toy_submission()[0].rows[0]
+    assert isinstance(base, RolloutRow)
+    return replace(
+        base,
+        completion_tokens=list(tokens),
+        completion_mask=[bool(own) for own in mask],
+        completion_logprobs=[0.0] * len(tokens),
+        turn_ends=list(ends),
+        **{"finish_reason": "stop", "score": 1.0, "reward": 1.5, **changes},
+    )
+
+
+def rebuilt(made: RolloutRow, pool: Pool | None = None) -> Conversation:
+    one = Conversation(made, 0, PROMPT)
+    asyncio.run(rebuild([one], Chat(), pool or Pool()))  # type: ignore[arg-type]
+    return one
+
+
+def test_an_honest_conversation_is_rebuilt_whole() -> None:
+    one = rebuilt(row())
+    assert (one.mismatch, one.failure) == ("", "")
+    assert [(m.role, m.content) for m in one.messages] == [
+        ("assistant", "d"),
+        ("user", "c"),
+        ("assistant", "e"),
+    ]
+    assert one.completion().text == "e"
+    assert one.completion().token_count == 2
+
+
+@pytest.mark.parametrize(
+    ("made", "pool", "mismatch"),
+    [
+        (row(tokens=(3, 0, 5, 1, 4)), Pool(), "aren't its own"),
+        (row(tokens=(3, 4), mask=(1, 1), ends=(2,)), Pool(), "would have answered"),
+        (
+            row(
+                tokens=(3, 0, 2, 1, 4, 0, 2, 1, 4), mask=(1, 0, 0, 0, 1, 0, 0, 0, 1), ends=(1, 5, 9)
+            ),
+            Pool(),
+            "goes on after turn 1",
+        ),
+        (row(), Pool(multi_turn=False), "several turns"),
+    ],
+)
+def test_an_edited_conversation_says_how_it_differs(made, pool, mismatch) -> None:
+    assert mismatch in rebuilt(made, pool).mismatch
+
+
+def test_a_rollout_at_its_limit_was_never_shown_to_the_environment() -> None:
+    cut = row(tokens=(3, 4), mask=(1, 1), ends=(2,), finish_reason="length")
+    assert rebuilt(cut).goes_on
+
+
+def test_an_environment_that_failed_on_either_side_accuses_nobody() -> None:
+    failed = row(tokens=(3,), mask=(1,), ends=(1,), score_status="error", score=None, reward=None)
+    assert rebuilt(failed).goes_on
+    assert "crashed" in rebuilt(row(), Pool(broken=True)).failure
+
+
+def rescored(pool: Pool, *rows: RolloutRow):
+    group = PlannedGroup(
+        "3-node-0-0", 0, "toy", 0, "t0", tuple(range(len(rows))), None, PROMPT, (5,)
+    )
+    rescorer = Rescorer({"toy": pool}, Chat())  # type: ignore[arg-type,dict-item]
+    return asyncio.run(rescorer.rescore(group, rows, 3))
+
+
+def test_scores_and_rewards_of_a_group() -> None:
+    empty = row(tokens=(), mask=(), ends=(), score_status="error", score=None, reward=None)
+    good, bad, none = rescored(Pool(), row(), row(tokens=(3, 0, 2, 1, 5)), empty)
+    assert (good.score.value, good.reward, good.parts) == (1.0, 1.5, {"task": 1.0})
+    assert (bad.score.value, bad.reward) == (0.0, 0.5)
+    assert (none.score.status, none.reward) == ("error", None)
+
+
+def test_a_limit_that_decided_is_said() -> None:
+    slow = Pool(evidence={"status": "fail", "statuses": {"ok": 1, "time_limit": 1}})
+    assert rescored(slow, row())[0].limited
+    assert not rescored(Pool(), row())[0].limited
+    boxed = Pool(needs=("sandbox:namespaces",))
+    assert rescored(boxed, row(score_status="invalid_output", score=0.0))[0].limited
+    assert not rescored(boxed, row())[0].limited

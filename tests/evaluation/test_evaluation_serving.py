@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import concurrent.futures
 import math
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -175,6 +178,16 @@ def test_who_hangs_up_takes_the_work_along(client: openai.OpenAI) -> None:
     next(iter(stream))
     stream.close()
     assert complete(client, max_tokens=2).choices[0].finish_reason in ("length", "stop")
+
+
+def test_our_own_evaluation_asks_it_too(root: str, tmp_path: Path) -> None:
+    command = [
+        sys.executable, "-m", "prime_core", "eval", "arithmetic", "--endpoint", root,
+        "--model", "tiny", "--tasks", "4", "--max-tokens", "6", "--out", str(tmp_path / "out"),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "4 of 4 completions" in done.stdout + done.stderr
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

@@ -63,7 +63,7 @@ def place_options(command: F) -> F:
             ),
             click.option(
                 "--workers", type=click.IntRange(min=1),
-                help="Ray workers, or local host processes; default: one a CPU.",
+                help="Ray workers, or hosts here; default: one a CPU, of eval and profile one host.",
             ),
         ),
     )  # fmt: skip
@@ -156,7 +156,7 @@ def environment_choice(
             "use": name,
             "name": label,
             "with": dict(parameter(each) for each in params),
-            "python": python,
+            "python": None if python is None else python.absolute(),
             "verifier": None if verifier is None else {"use": verifier},
         }
     )

@@ -64,6 +64,7 @@ def profile(
     the profile is of the very environment, verifier and model that the run will use. An
     interrupted profile goes on where it stopped.
     """
+    from prime_core.config.sections import HostingSection
     from prime_core.evaluation import policies, profiles
     from prime_core.evaluation.measuring import Measuring, Model
     from prime_core.evaluation.sampling import Sampling
@@ -77,7 +78,10 @@ def profile(
         out = config.filters.profiles or out
     else:
         chosen = environment_choice(environment, params, label=label)
-        config = bare_config(str(model), chosen, {**settings, "temperature": temperature})
+        hosting = HostingSection(hosts=(workers or 1) if on == "local" else 1)
+        config = bare_config(
+            str(model), chosen, {**settings, "temperature": temperature}, hosting=hosting
+        )
     policy, digest = policies.policy_of_model(config.model)
 
     how = Measuring(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from prime_core.api.errors import RunError
 from prime_core.config.sections import EngineSection, PluginChoice, RunConfig
 
 if TYPE_CHECKING:
@@ -41,3 +42,19 @@ def open_engine(config: RunConfig, hub: Hub, context: Context) -> InferenceEngin
     choice = engine_choice(config.engine, config.model.dtype, set(spec.params.model_fields))
     engine: InferenceEngine = hub.make("inference_engine", choice, context)
     return engine
+
+
+def check_trainable(engine: InferenceEngine) -> None:
+    """Refuse an engine whose completions can't be trained on, whatever its spec says.
+
+    Raises:
+        RunError: it returns no token ids.
+    """
+    capabilities = engine.capabilities
+    if not capabilities.token_ids:
+        raise RunError(
+            f"engine {capabilities.name} returns no token ids and log-probabilities, so nothing "
+            "that it says can be trained on",
+            where="[engine] use",
+            fix="choose another engine; measure this one with `prime-core eval`",
+        )

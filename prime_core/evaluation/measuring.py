@@ -165,6 +165,8 @@ def sample_work(
     workers = worker_count(how.on, how.workers) if ray else 1
     samples = how.sampling.samples
     plain = dump(config)
+    if not config.model.path.startswith("package:"):  # a worker may stand in another directory
+        plain["model"]["path"] = str(Path(config.model.path).expanduser().absolute())
     if model.policy is not None:
         size, depth = max(1, CHUNK_ROLLOUTS // samples) * samples, LOCAL_DEPTH
     else:

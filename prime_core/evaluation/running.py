@@ -60,7 +60,7 @@ async def run_order(
     """
     left, sizes = Left(), _Sizes()
     done = 0
-    answered = False
+    answered = len(journal) > 0  # by an earlier process
 
     def missing() -> Iterator[Unit]:
         nonlocal done

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def prepare(config: RunConfig) -> None:
     """Everything between a claimed directory and a run that can start; safe to repeat."""
-    from prime_core.engines import open_engine
+    from prime_core.engines import check_trainable, open_engine
     from prime_core.hub import Hub, RunContext
     from prime_core.hub.selection import selections
     from prime_core.run.publications import hosted, locked
@@ -52,6 +52,7 @@ def prepare(config: RunConfig) -> None:
     for environment in config.eval.environments:
         asyncio.run(check_held_out(config, environment, context))
     engine = open_engine(config, hub, context)
+    check_trainable(engine)
     plugins = []
     for chosen in selections(config):
         if chosen.python is None:

@@ -23,8 +23,10 @@ from prime_core.api import (
     InferenceEngine,
     Message,
     PolicyFiles,
+    RunError,
     Usage,
 )
+from prime_core.engines import check_trainable
 from prime_core.engines.openai.endpoint import _retry_after
 from prime_core.engines.openai.engine import OpenAIEngine
 from prime_core.engines.openai.plugin import OpenAIParams
@@ -221,6 +223,8 @@ def test_it_says_that_it_can_prove_nothing(tmp_path: Path) -> None:
     assert not capabilities.token_ids
     assert not capabilities.hidden_states
     assert not capabilities.seeded_sampling
+    with pytest.raises(RunError, match="openai returns no token ids"):
+        check_trainable(engine)
     for refused in (
         lambda: engine.load(PolicyFiles(0, tmp_path, (), bytes(32))),
         lambda: engine.prefill([]),

@@ -93,6 +93,10 @@ def test_nothing_more_is_asked_where_everything_is_given_up(tmp_path: Path) -> N
     with pytest.raises(EngineError, match="were all given up: busy"):
         run(tmp_path / "j.jsonl", crew)
     assert len(crew.did) * 4 <= HOPELESS + 4
+    # Where something was answered before, the rest is asked for to its end.
+    run(tmp_path / "other.jsonl", Doubling(up=frozenset(range(4, 23))))
+    left, results, _ = run(tmp_path / "other.jsonl", Doubling(up=frozenset(range(4, 23))))
+    assert (left.count, results) == (19, WHOLE[:4])
 
 
 def test_other_settings_are_refused_or_replaced(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def place_options(command: F) -> F:
             ),
             click.option(
                 "--workers", type=click.IntRange(min=1),
-                help="Ray workers, or hosts here; default: one a CPU, of eval and profile one host.",
+                help="Ray workers, or hosts here; default: one a CPU, for eval here one.",
             ),
         ),
     )  # fmt: skip

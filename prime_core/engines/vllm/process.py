@@ -1,0 +1,147 @@
+"""The child process as the engine sees it: started, spoken to, waited for, ended.
+
+Used by `driver` alone. A child that is gone is an `EngineError` that names its log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from prime_core.api import EngineError
+from prime_core.engines.vllm.link import Link
+
+# vLLM phones home, and takes a fraction of the machine's memory for its cache, unless told.
+_ENVIRONMENT = {
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "HF_HUB_OFFLINE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    # One process a child: vLLM's own engine process adds a hop and outlives a killed parent.
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "VLLM_LOGGING_LEVEL": "WARNING",
+}
+_TAIL_BYTES = 2000
+
+Message = tuple[dict[str, Any], list[bytes]]
+
+
+class ChildGone(EngineError):  # what happened, not a kind of error of ours
+    """vLLM's process ended, or said nothing for too long."""
+
+
+class Child:
+    """One vLLM process.
+
+    Args:
+        python: its interpreter.
+        log: what it prints goes there.
+        environment: added to this process' own.
+        deliver: called in a thread of the child's with each message, and with None at its end.
+    """
+
+    def __init__(
+        self,
+        python: Path | None,
+        log: Path,
+        environment: Mapping[str, str],
+        deliver: Callable[[Message | None], None],
+    ) -> None:
+        self._log = log
+        self._deliver = deliver
+        to_child, from_engine = os.pipe()
+        from_child, to_engine = os.pipe()
+        command = [str(python or sys.executable), "-m", "prime_core.engines.vllm.child"]
+        command += [str(to_child), str(to_engine), str(os.getpid())]
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as output:
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    pass_fds=(to_child, to_engine),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env={**os.environ, **_ENVIRONMENT, **environment},
+                )
+            except OSError as error:
+                for descriptor in (from_engine, from_child):
+                    os.close(descriptor)
+                raise EngineError(
+                    f"vLLM's process can't be started: {error.strerror}",
+                    where=str(command[0]),
+                    fix="set the engine's `python` to an interpreter that has vLLM and prime-core",
+                ) from error
+            finally:
+                for descriptor in (to_child, to_engine):
+                    os.close(descriptor)
+        self._link = Link(from_child, from_engine)
+        self._reader = threading.Thread(target=self._read, name="vllm messages", daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
+    def send(self, kind: str, blobs: Sequence[bytes] = (), **fields: Any) -> None:
+        """Send a message.
+
+        Raises:
+            ChildGone: it is gone.
+        """
+        try:
+            self._link.send(kind, blobs, **fields)
+        except (BrokenPipeError, OSError) as error:
+            raise self.gone() from error
+
+    def gone(self, what: str = "") -> ChildGone:
+        """The error that says how it ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=10)
+        code = self._process.returncode
+        ended = what or (
+            f"was killed by signal {-code}" if code is not None and code < 0 else f"ended: {code}"
+        )
+        return ChildGone(
+            f"vLLM's process {self._process.pid} {ended}\n{self._tail()}".rstrip(),
+            where=str(self._log),
+            fix="read the end of that log; a kill by signal 9 is often the kernel out of memory",
+        )
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+        self._process.wait()
+
+    def close(self, limit_s: float = 20.0) -> None:
+        """Ask it to end, and end it where it doesn't."""
+        with contextlib.suppress(OSError):
+            self._link.send("close")
+        try:
+            self._process.wait(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._reader.join()
+
+    def _read(self) -> None:
+        try:
+            while True:
+                self._deliver(self._link.receive())
+        except (EOFError, OSError, ValueError):
+            self._link.close()
+            self._deliver(None)
+
+    def _tail(self) -> str:
+        try:
+            data = self._log.read_bytes()[-_TAIL_BYTES:]
+        except OSError:
+            return ""
+        lines = data.decode(errors="replace").strip().splitlines()
+        return "\n".join(lines[-8:])

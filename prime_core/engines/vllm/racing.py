@@ -1,0 +1,49 @@
+"""The races of one step, on the device that holds the logits.
+
+Called by the logits processor once a step. On a CPU it is the transformers engine's own race; on a
+GPU the noise is computed there, from the same words.
+
+Legend: B requests, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from prime_core.engines.transformers.race import choose_tokens
+from prime_core.engines.vllm.noise import gumbel_noise
+from prime_core.engines.vllm.slots import Slot
+
+
+def race(logits_BV: torch.Tensor, slots: Sequence[Slot]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The winner of each request's race and its log-probability, [B] int64 and [B] float32.
+
+    Log-probabilities are log-softmax(logits / temperature), of the plain logits where greedy.
+
+    Raises:
+        EngineError: a row holds NaN.
+    """
+    device = logits_BV.device
+    temperatures = np.array([slot.temperature for slot in slots], dtype=np.float32)
+    greedy_B = temperatures == 0
+    divisors = np.where(greedy_B, np.float32(1), temperatures)
+    logits_BV = logits_BV.float()
+    if (divisors != 1).any():
+        logits_BV = logits_BV / torch.from_numpy(divisors).to(device)[:, None]
+    logprobs_BV = logits_BV.log_softmax(dim=-1)
+    seeds_B = np.array([slot.seed for slot in slots], dtype=np.int64)
+    positions_B = np.array([slot.position for slot in slots], dtype=np.int64)
+    if device.type == "cpu":
+        tokens_B = choose_tokens(logprobs_BV, seeds_B, positions_B, greedy_B)
+    else:
+        noise_BV = gumbel_noise(
+            torch.from_numpy(seeds_B).to(device),
+            torch.from_numpy(positions_B).to(device),
+            logprobs_BV.shape[1],
+        )
+        noise_BV[torch.from_numpy(greedy_B).to(device)] = 0.0
+        tokens_B = (logprobs_BV.double() + noise_BV).argmax(dim=-1)
+    return tokens_B, logprobs_BV.gather(1, tokens_B[:, None])[:, 0]

@@ -1,0 +1,266 @@
+"""The engine `vllm` against real vLLM: the contract, and equality with the transformers engine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from vllm_python import vllm_python
+
+from prime_core.api import (
+    EngineError,
+    Generation,
+    GenerationRequest,
+    InferenceEngine,
+    PolicyFiles,
+    PrefillRequest,
+)
+from prime_core.engines.model_files import local_policy
+from prime_core.engines.tiny_model import build_tiny_model
+from prime_core.engines.transformers.engine import TransformersEngine
+from prime_core.engines.transformers.plugin import TransformersParams
+from prime_core.engines.vllm.engine import VllmEngine
+from prime_core.engines.vllm.plugin import VllmParams
+from prime_core.testing.contract import InferenceEngineContract
+from prime_core.toploc import ProofBuilder, build_proofs
+
+pytestmark = pytest.mark.vllm
+
+START_S = 900.0  # vLLM's imports alone take a minute on a busy machine
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two models of one shape; vLLM's CPU attention wants heads of 32."""
+    root = tmp_path_factory.mktemp("models")
+    return {
+        name: build_tiny_model(root / name, seed=seed, initializer_range=0.2, heads=2)
+        for seed, name in enumerate(("first", "second"))
+    }
+
+
+@pytest.fixture(scope="module")
+def policies(models: dict[str, Path]) -> dict[str, PolicyFiles]:
+    """Two versions of one run: the same model directory, other weights."""
+    first = local_policy(models["first"])
+    second = local_policy(models["second"])
+    return {
+        "first": replace(first, version=1, digest=b"\1" * 32),
+        "second": replace(first, version=2, weights=second.weights, digest=b"\2" * 32),
+    }
+
+
+@pytest.fixture(scope="module")
+def engine(
+    policies: dict[str, PolicyFiles], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[VllmEngine]:
+    """One vLLM for the module; starting it is what costs."""
+    params = VllmParams(
+        python=vllm_python(),
+        hidden_states=True,
+        batch_size=16,
+        max_batched_tokens=64,
+        start_timeout_s=START_S,
+    )
+    engine = VllmEngine(params, log_dir=tmp_path_factory.mktemp("logs"))
+    engine.load(policies["first"])
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def reference(policies: dict[str, PolicyFiles]) -> Iterator[TransformersEngine]:
+    """The transformers engine with the same policy."""
+    engine = TransformersEngine(TransformersParams(hidden_states=True))
+    engine.load(policies["first"])
+    yield engine
+    engine.close()
+
+
+def make_requests(
+    count: int = 32, *, group: int = 4, longest: int = 20, max_tokens: int = 40, seed: int = 5
+) -> list[GenerationRequest]:
+    """Groups of ragged prompts at three temperatures, one of them greedy."""
+    rng = random.Random(seed)
+    requests = []
+    for k in range(count // group):
+        temperature = (1.0, 0.7, 0.0)[k % 3]
+        prompt = tuple(rng.randrange(44) for _ in range(rng.randrange(1, longest)))
+        requests += [
+            GenerationRequest(
+                f"{k}/{i}",
+                str(k),
+                prompt,
+                rng.getrandbits(63),
+                0,
+                max_tokens,
+                temperature,
+            )
+            for i in range(group)
+        ]
+    return requests
+
+
+async def stream(requests: Sequence[GenerationRequest]) -> AsyncIterator[GenerationRequest]:
+    for request in requests:
+        yield request
+
+
+def collect(engine: Any, requests: Sequence[GenerationRequest]) -> dict[str, Generation]:
+    async def run() -> list[Generation]:
+        return [generation async for generation in engine.generate(stream(requests))]
+
+    generations = asyncio.run(run())
+    assert len({generation.id for generation in generations}) == len(generations)
+    return {generation.id: generation for generation in generations}
+
+
+class TestVllmKeepsTheContract(InferenceEngineContract):
+    tolerance: ClassVar[float] = 1e-3
+
+    @pytest.fixture
+    def engine(self, engine: VllmEngine) -> InferenceEngine:
+        return engine
+
+    @pytest.fixture
+    def policy(self, policies: dict[str, PolicyFiles]) -> PolicyFiles:
+        return policies["first"]
+
+
+def test_both_engines_generate_the_same(engine: VllmEngine, reference: TransformersEngine) -> None:
+    """More requests than places, prompts longer than a chunk: batches of another make-up."""
+    requests = make_requests(longest=150)
+    ours, theirs = collect(engine, requests), collect(reference, requests)
+    for request in requests:
+        mine, other = ours[request.id], theirs[request.id]
+        assert mine.token_ids == other.token_ids
+        assert mine.finish_reason == other.finish_reason
+        assert mine.logprobs == pytest.approx(other.logprobs, abs=1e-4)
+        assert mine.hidden_states is not None
+        assert other.hidden_states is not None
+        np.testing.assert_allclose(mine.hidden_states, other.hidden_states, atol=1e-4)
+
+
+def test_both_engines_prefill_the_same(engine: VllmEngine, reference: TransformersEngine) -> None:
+    requests = make_requests(12, longest=150)
+    said = collect(reference, requests)
+    asked = [
+        PrefillRequest(
+            (*request.token_ids, *said[request.id].token_ids),
+            len(request.token_ids),
+            request.temperature,
+            top=3,
+            seed=request.seed,
+            positions=tuple(range(len(said[request.id].token_ids))),
+        )
+        for request in requests
+    ]
+    for mine, other in zip(engine.prefill(asked), reference.prefill(asked), strict=True):
+        np.testing.assert_allclose(mine.logprobs, other.logprobs, atol=1e-4)
+        np.testing.assert_allclose(mine.hidden_states, other.hidden_states, atol=1e-4)
+        assert mine.draws is not None
+        assert other.draws is not None
+        np.testing.assert_allclose(mine.draws.means, other.draws.means, atol=1e-3)
+        np.testing.assert_allclose(mine.draws.race_gaps, other.draws.race_gaps, atol=1e-3)
+        assert [[token for token, _ in each] for each in mine.top] == [
+            [token for token, _ in each] for each in other.top
+        ]
+
+
+def test_commitments_are_those_of_the_hidden_states(engine: VllmEngine) -> None:
+    requests = [replace(each, commitment=ProofBuilder()) for each in make_requests(8)]
+    for request in requests:
+        found = collect(engine, [request])[request.id]
+        assert isinstance(request.commitment, ProofBuilder)
+        assert found.hidden_states is not None
+        rows = torch.from_numpy(found.hidden_states).to(torch.bfloat16)
+        assert request.commitment.finish() == build_proofs(rows)
+
+
+def test_new_weights_answer_and_old_keys_do_not(
+    engine: VllmEngine, policies: dict[str, PolicyFiles]
+) -> None:
+    """The prompt is in the prefix cache: a reload that kept it would answer with old keys."""
+    rng = random.Random(9)
+    prompt = tuple(rng.randrange(44) for _ in range(300))
+    request = GenerationRequest("0/0", "0", prompt, 3, 0, 8, 0.0)
+    before = collect(engine, [request])["0/0"]
+    assert engine.load(policies["second"]) == policies["second"].digest
+    after = collect(engine, [request])["0/0"]
+    other = TransformersEngine(TransformersParams())
+    other.load(policies["second"])
+    expected = collect(other, [request])["0/0"]
+    other.close()
+    assert engine.load(policies["first"]) == policies["first"].digest
+    again = collect(engine, [request])["0/0"]
+    assert after.token_ids == expected.token_ids
+    assert after.logprobs == pytest.approx(expected.logprobs, abs=1e-4)
+    assert again.token_ids == before.token_ids
+    assert again.logprobs == pytest.approx(before.logprobs, abs=1e-5)
+
+
+def test_weights_that_do_not_fit_never_reach_vllm(
+    engine: VllmEngine, policies: dict[str, PolicyFiles], tmp_path: Path
+) -> None:
+    whole = policies["second"].weights[0].read_bytes()
+    cut = tmp_path / "cut.safetensors"
+    cut.write_bytes(whole[:-7])
+    pid = engine.pid
+    with pytest.raises(EngineError, match="damaged"):
+        engine.load(replace(policies["second"], weights=(cut,)))
+    other = build_tiny_model(tmp_path / "other", layers=3, heads=2)
+    with pytest.raises(EngineError, match="the model has no such tensor"):
+        engine.load(replace(policies["second"], weights=local_policy(other).weights))
+    assert engine.pid == pid
+    assert collect(engine, make_requests(4))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hung"])
+def test_a_vllm_that_dies_or_hangs_in_mid_batch_costs_nothing(
+    policies: dict[str, PolicyFiles], tmp_path: Path, number: signal.Signals
+) -> None:
+    """Every token of the stream is the one that would have been, and every row is committed."""
+    params = VllmParams(
+        python=vllm_python(), hidden_states=True, start_timeout_s=START_S, hang_timeout_s=60.0
+    )
+    engine = VllmEngine(params, log_dir=tmp_path)
+    engine.load(policies["first"])
+    requests = make_requests(16, max_tokens=200)
+    undisturbed = collect(engine, requests)
+    told: list[int] = []
+    struck = threading.Event()
+
+    def strike(token: int, ended: str) -> None:
+        told.append(token)
+        if len(told) == 30 and not struck.is_set():
+            struck.set()
+            assert engine.pid is not None
+            os.kill(engine.pid, number)
+
+    watched = [
+        replace(each, commitment=ProofBuilder(), on_token=strike if index == 8 else None)
+        for index, each in enumerate(requests)
+    ]
+    found = collect(engine, watched)
+    assert struck.is_set()
+    assert engine.figures["restarts"] == 1
+    for request in watched:
+        mine = found[request.id]
+        assert mine.token_ids == undisturbed[request.id].token_ids
+        assert mine.hidden_states is not None
+        assert mine.hidden_states.shape[0] == len(mine.token_ids)
+        assert isinstance(request.commitment, ProofBuilder)
+        rows = torch.from_numpy(mine.hidden_states).to(torch.bfloat16)
+        assert request.commitment.finish() == build_proofs(rows)
+    assert told == list(found[watched[8].id].token_ids)
+    engine.close()

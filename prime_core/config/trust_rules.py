@@ -39,6 +39,20 @@ def _classes(config: RunConfig) -> Iterator[Clash]:
             )
 
 
+def _packing(config: RunConfig) -> Iterator[Clash]:
+    for index, node in enumerate(config.swarm.nodes):
+        limit = config.engine.token_limit(node.node_class)
+        needed = config.engine.max_prompt_tokens + limit
+        if node.node_class in config.engine.classes and config.trainer.pack_tokens < needed:
+            yield Clash(
+                (("trainer", "pack_tokens"), ("swarm", "nodes", index, "class")),
+                f"pack_tokens {config.trainer.pack_tokens} can't hold the longest rollout of class "
+                f"{node.node_class}: {config.engine.max_prompt_tokens} prompt and {limit} "
+                "completion tokens",
+                f"raise trainer.pack_tokens to {needed}, or give the node another class",
+            )
+
+
 def _room_for_a_batch(config: RunConfig) -> Iterator[Clash]:
     wanted = config.trainer.groups_per_step
     swarm = config.swarm
@@ -64,5 +78,6 @@ def _room_for_a_batch(config: RunConfig) -> Iterator[Clash]:
 TRUST_RULES: tuple[Callable[[RunConfig], Iterator[Clash]], ...] = (
     _checks_need_validators,
     _classes,
+    _packing,
     _room_for_a_batch,
 )

@@ -8,9 +8,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
-from prime_core.api import Json, PluginError, Spec
+from prime_core.api import Json, PluginError, SanityCheckSpec, Spec
 from prime_core.hub.kinds import OBSERVER
 from prime_core.hub.records import PluginRecord
 
@@ -119,6 +119,7 @@ def show_json(
             for each in parameters
         ],
         "select": select_text(record.kind, record.name),
+        **({"cost": spec.cost, "catches": spec.catches} if _is_check(spec) else {}),
     }
 
 
@@ -126,6 +127,8 @@ def show_text(record: PluginRecord, spec: Spec | None, parameters: Sequence[Fiel
     """`plugins show`: summary, origin, parameters, how to select it."""
     lines = [record.label, *_wrap(spec.summary if spec else record.summary)]
     lines += _wrap(f"from {record.distribution} {record.version}, module {record.module}")
+    if _is_check(spec):
+        lines += ["", *_wrap(f"catches: {spec.catches}"), *_wrap(f"costs: {spec.cost}")]
     lines += ["", "parameters" if parameters else "no parameters"]
     for each in parameters:
         lines += _wrap(f"{each.name}: {each.type}")
@@ -157,6 +160,10 @@ def _findings(each: Diagnosis) -> Iterator[str]:
         yield from _wrap(f"fix: {each.fix}" if each.fix else "", 14)
         # never broken over lines: it's to be pasted
         yield f"{' ' * 14}run: {each.command}"
+
+
+def _is_check(spec: Spec | None) -> TypeGuard[SanityCheckSpec]:
+    return isinstance(spec, SanityCheckSpec)
 
 
 def _wrap(text: str, indent: int = 2) -> list[str]:

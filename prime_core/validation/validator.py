@@ -130,7 +130,12 @@ class Validator:
         )
         if not ready:
             return False
-        self._judge(ready[0], self.view.dispatches[ready[0]])
+        key = ready[0]
+        if self._tools.trace is None:
+            self._judge(key, self.view.dispatches[key])
+        else:
+            with self._tools.trace.span("validate", step=key[0], node=key[1], n=key[2]):
+                self._judge(key, self.view.dispatches[key])
         return True
 
     def waiting_for(self) -> str:

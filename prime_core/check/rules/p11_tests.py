@@ -10,7 +10,7 @@ from prime_core.check.subject import Subject
 
 KINDS_WITH_CONTRACT = frozenset(
     {"environment", "verifier", "reward", "length_budget", "data_filter", "inference_engine",
-     "tracker", "loss", "advantage"}
+     "tracker", "loss", "advantage", "sanity_check"}
 )  # fmt: skip
 CONTRACT = re.compile(r"\bprime_core\.testing\b")
 

@@ -131,7 +131,7 @@ def test_every_file_of_the_liar_has_a_rejecting_verdict_with_its_reason(forged: 
     for verdict in found:
         assert verdict.decision == "rejected"
         assert (verdict.check, verdict.severity) == ("rewards", "slash")
-        assert "the verifier says invalid_output" in verdict.reason
+        assert "the verifier" in verdict.reason
 
 
 def test_the_run_goes_on_with_honest_rollouts_alone(forged: Path) -> None:
@@ -223,8 +223,11 @@ def test_a_validator_that_starts_again_judges_alike_and_once(forged: Path, tmp_p
     assert mine.pop((0, "worker-0", 0)).check == "schema"
     assert (mine[key].severity, mine.pop(key).check) == ("drop", "validator")
     assert mine
-    # records differ by then, and with them how much is looked at; here everything is in full
-    assert {k: v for k, v in theirs.items() if k in mine} == mine
+    # what came late in the run has no verdict there; here no step is closed
+    assert {k: v for k, v in mine.items() if k in theirs} == {
+        k: v for k, v in theirs.items() if k in mine
+    }
+    assert theirs.keys() - mine.keys() == {(0, "worker-0", 0), key}
     assert loads <= 3 + 1
     assert not list((world.dir / layout.VALIDATION).glob("*/attempts/*"))
 

@@ -31,7 +31,7 @@ RATE = click.option(
     help="Requests a second that one address may make; with --nginx, nginx counts them.",
 )
 CONNECTIONS = click.option(
-    "--connections", default=4, show_default=True, help="Shards under way at once."
+    "--connections", default=3, show_default=True, help="Shards under way at once."
 )
 
 

@@ -24,7 +24,7 @@ class ShardcastSection(Section):
         default=16 * 2**20, ge=1024, le=2**30, description="bytes of one shard in a tree"
     )
     connections: int = Field(
-        default=4, ge=1, le=64, description="shards that one relay or client fetches at once"
+        default=3, ge=1, le=64, description="shards that one relay or client fetches at once"
     )
     keep: int = Field(
         default=5, ge=1, description="newest versions on a relay, at least max lag + 2"

@@ -56,7 +56,7 @@ class Settings:
         wait_s: how long a relay is asked to hold an answer that has nothing new.
     """
 
-    connections: int = 4
+    connections: int = 3
     stall_s: float = 60.0
     wait_s: int = 10
     patience: Patience = field(default_factory=Patience)
@@ -202,7 +202,7 @@ class Download:
 
     def _work(self) -> None:
         with _Connections(self._settings) as connections:
-            while (flight := self._flights.take(self._estimate)) is not None:
+            while (flight := self._flights.take(self._replaceable)) is not None:
                 now = time.monotonic()
                 avoided = {a for a, until in flight.avoid.items() if until > now}
                 address = self._relays.choose(self._gone | avoided)
@@ -249,15 +249,9 @@ class Download:
         self._counters.add("shards_received_total")
         self._counters.add("shard_bytes_received_total", flight.size)
 
-    def _estimate(self, flight: Flight) -> float | None:
-        """Seconds for a shard from the best relay but its own."""
-        speeds = [
-            self._relays[address].bandwidth
-            for address in self._relays.addresses
-            if address != flight.address and address not in self._relays.banned()
-        ]
-        best = max((speed for speed in speeds if speed), default=None)
-        return flight.size / best if best else None
+    def _replaceable(self, flight: Flight) -> bool:
+        """Whether another relay could be asked for a shard that is under way."""
+        return self._relays.choose(self._gone | {flight.address or ""}) is not None
 
     def _note(self, address: str, error: RelayError) -> None:
         if isinstance(error, RelayLied):

@@ -6,13 +6,14 @@ slow one cancels it first, so that a relay can't write over bytes that were chec
 
 from __future__ import annotations
 
+import statistics
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-TAKE_OVER = 2.0  # a transfer that would last this many times longer than its restart elsewhere
-_SETTLED_S = 0.5  # a rate measured over less says nothing
+TAKE_OVER = 4.0  # times the median of those that have landed: a transfer that lasts longer is slow
+_SETTLED_S = 1.0  # and at least so long
 
 
 @dataclass(slots=True)
@@ -30,23 +31,23 @@ class Flight:
     since: float = 0.0
     received: int = 0
     cancelled: bool = False
-
-    def left_s(self, now: float) -> float | None:
-        """Seconds it will still take at its rate so far; None where that isn't known."""
-        elapsed = now - self.since
-        if self.address is None or elapsed < _SETTLED_S:
-            return None
-        return (self.size - self.received) * elapsed / max(self.received, 1)
+    taken_over: bool = False  # once: where all are slow, taking over again and again is waste
 
 
 class Flights:
-    """The shards of one version between its messages and its file."""
+    """The shards of one version between its messages and its file.
+
+    One shard flies alone, then two, and so on: shards that share a link all land at its end, and
+    whoever is further down the tree waits for the first.
+    """
 
     def __init__(self) -> None:
+        self._at_once = 1
         self._condition = threading.Condition()
         self._waiting: dict[int, Flight] = {}
         self._flying: dict[int, Flight] = {}
         self._over = False
+        self._durations: list[float] = []
 
     def add(self, index: int, size: int) -> None:
         """A line has come: its shard may be fetched."""
@@ -54,21 +55,21 @@ class Flights:
             self._waiting[index] = Flight(index, size)
             self._condition.notify()
 
-    def take(self, estimate: Callable[[Flight], float | None]) -> Flight | None:
+    def take(self, replaceable: Callable[[Flight], bool]) -> Flight | None:
         """The next shard to fetch; None once it's over. Waits for one.
 
         Args:
-            estimate: seconds that another relay than the flight's own would need for all of it;
-                None where there is none.
+            replaceable: whether another relay than the flight's own could be asked.
         """
         with self._condition:
             while not self._over:
-                if self._waiting:
+                if self._waiting and len(self._flying) < self._at_once:
                     flight = self._waiting.pop(min(self._waiting))
                     flight.address, flight.received, flight.cancelled = None, 0, False
                     self._flying[flight.index] = flight
                     return flight
-                self._cancel_slowest(estimate)
+                if not self._waiting:
+                    self._cancel_slowest(replaceable)
                 self._condition.wait(0.25)
             return None
 
@@ -77,12 +78,16 @@ class Flights:
         with self._condition:
             del self._flying[flight.index]
             self._waiting[flight.index] = flight
+            self._at_once += 1  # a relay that keeps one waiting must not keep all waiting
             self._condition.notify()
 
     def landed(self, flight: Flight) -> None:
         """It's in the file, and was checked."""
         with self._condition:
             del self._flying[flight.index]
+            self._durations.append(time.monotonic() - flight.since)
+            self._at_once += 1
+            self._condition.notify(2)
 
     def end(self) -> None:
         """Nothing more is to be fetched; cancels what flies."""
@@ -92,18 +97,19 @@ class Flights:
                 flight.cancelled = True
             self._condition.notify_all()
 
-    def _cancel_slowest(self, estimate: Callable[[Flight], float | None]) -> None:
+    def _cancel_slowest(self, replaceable: Callable[[Flight], bool]) -> None:
+        """With nothing else left to do: have the slowest flight start again elsewhere."""
+        if not self._durations:
+            return
         now = time.monotonic()
-        slowest: tuple[float, Flight] | None = None
-        for flight in self._flying.values():
-            left = flight.left_s(now)
-            if left is None or flight.cancelled:
-                continue
-            again = estimate(flight)
-            if again is not None and left > TAKE_OVER * again + _SETTLED_S:
-                slowest = max(slowest or (left, flight), (left, flight), key=lambda pair: pair[0])
-        if slowest is not None:
-            flight = slowest[1]
-            flight.cancelled = True
+        usual = max(TAKE_OVER * statistics.median(self._durations), _SETTLED_S)
+        slow = [
+            (now - flight.since, flight.index)
+            for flight in self._flying.values()
+            if flight.address is not None and not flight.taken_over and replaceable(flight)
+        ]
+        if slow and max(slow)[0] > usual:
+            flight = self._flying[max(slow)[1]]
             assert flight.address is not None
-            flight.avoid[flight.address] = now + 4 * slowest[0]
+            flight.cancelled = flight.taken_over = True
+            flight.avoid[flight.address] = now + 10 * usual

@@ -87,7 +87,7 @@ def fake(make_plugin, isolated_hub, monkeypatch) -> Hub:
 
 def test_list_shows_every_plugin_by_kind():
     text = run("list")
-    assert "inference_engine\n  transformers" in text
+    assert "inference_engine\n  openai" in text
     assert all(len(line) <= 80 for line in text.splitlines())
 
 

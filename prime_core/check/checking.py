@@ -100,6 +100,7 @@ async def _check(order: Order, scratch: Path) -> Report:
         outcomes=tuple(outcomes),
         wheel_digest=distribution.wheel_digest,
         environments=_score_words(distribution),
+        item_s=order.limits.item_s,
     )
 
 

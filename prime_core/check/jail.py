@@ -48,13 +48,13 @@ def main(arguments: list[str]) -> NoReturn:
     """Isolate, and exec the interpreter with the arguments behind the settings' path."""
     settings = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     command = [settings["python"], *arguments[1:]]
-    level = settings["level"]
+    level, parent = settings["level"], os.getppid()
     try:
         if level == "namespaces":
             _unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC)
             child = os.fork()
             if child:
-                _wait(child, settings)
+                _wait(child, parent, settings)
             _die_with_parent()
             _mounts(settings)
             command = _with_parent(command, 0)  # the parent stands outside of our process ids
@@ -85,7 +85,7 @@ def _unshare(flags: int) -> None:
     Path("/proc/self/gid_map").write_text(f"{INSIDE_ID} {group} 1")
 
 
-def _wait(child: int, settings: dict[str, Any]) -> NoReturn:
+def _wait(child: int, parent: int, settings: dict[str, Any]) -> NoReturn:
     """Outside: watch what is inside, hand signals in and the exit status out."""
 
     def forward(number: int, frame: object) -> None:
@@ -96,7 +96,7 @@ def _wait(child: int, settings: dict[str, Any]) -> NoReturn:
     ended = 0
     while not ended:
         signal.sigtimedwait([signal.SIGCHLD], WATCH_S)
-        why = _trespass(settings)
+        why = "the check has ended" if os.getppid() != parent else _trespass(settings)
         if why:
             os.write(2, f"prime-core check: killed: {why}\n".encode())
             os.kill(child, signal.SIGKILL)  # with it, all others of its namespace

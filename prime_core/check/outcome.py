@@ -46,6 +46,7 @@ class Report:
         isolation: what the children's jail held, in words.
         versions: of checker, prime-core and Python; what the cache's key is made of.
         environments: plugin label to the words that `prime-core score` needs behind its name.
+        item_s: seconds that a completion could take.
         folder: where paths of findings begin, with its last slash; "" for the source itself.
     """
 
@@ -59,6 +60,7 @@ class Report:
     outcomes: tuple[Outcome, ...]
     wheel_digest: str = ""
     environments: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    item_s: float = 10.0
     folder: str = ""
 
     @property

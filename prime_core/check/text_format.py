@@ -59,6 +59,8 @@ def reproduce(report: Report, outcome: Outcome, finding: Finding) -> str:
     if finding.exploit is None:
         return ""
     words = list(report.environments.get(outcome.subject, [outcome.subject]))
+    if finding.exploit.detail.startswith("timeout"):
+        words += ["--time-limit", f"{report.item_s:g}"]
     return command(finding.exploit, words, outcome.subject.partition(".")[0])
 
 

@@ -16,7 +16,7 @@ from prime_core.check.rule import Finding, Result, blocked, failed
 from prime_core.check.subject import Blocked, Subject
 
 TASKS = 2
-SHOWN = 4
+SHOWN = 3
 BATCH = 4  # completions between two looks at what they cost; each may take its limit, twice
 COSTLY = 8  # what lost hosts may cost, as benches count it, before other completions are left
 CRASHES = ("exception", "crash", "protocol")

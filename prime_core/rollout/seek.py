@@ -39,13 +39,20 @@ class Seeker:
         metrics: MetricsLog,
         trace: Trace,
         held: Callable[[], Collection[int]] | None = None,
+        outstanding: int = 1,
     ) -> None:
-        """Args: nodes, those that still work: a dead one's unfinished work isn't waited for; held,
-        says which versions this node can load, None for every sealed one.
+        """Make one.
+
+        Args:
+            nodes: those that still work: a dead one's unfinished work isn't waited for.
+            held: says which versions this node can load, None for every sealed one.
+            outstanding: submissions that may wait for their receipts while the next is generated;
+                with more than 1 the work depends on when receipts come.
         """
         self._held = held
         self._view, self._rules, self._node, self._nodes = view, rules, node, nodes
         self._metrics, self._trace = metrics, trace
+        self._outstanding = outstanding
         self.waited_s = 0.0
 
     def is_useful(self, dispatch: Dispatch) -> bool:
@@ -89,14 +96,17 @@ class Seeker:
                 return dispatch
         # The receipts of all earlier work decide what the next is for: deciding before they are
         # there would make the decision depend on the intake's speed.
-        for key, dispatch in sorted(self._view.dispatches.items()):
-            if (
-                dispatch.node == self._node
-                and key in self._view.submissions
-                and key not in self._view.receipts
-                and self._serves(dispatch)
-            ):
-                return Wait(f"the intake to take in submission {dispatch.n} of step {key[0]}")
+        waiting = [
+            key
+            for key, dispatch in sorted(self._view.dispatches.items())
+            if dispatch.node == self._node
+            and key in self._view.submissions
+            and key not in self._view.receipts
+            and self._serves(dispatch)
+        ]
+        if len(waiting) >= self._outstanding:
+            step, _, n = waiting[0]
+            return Wait(f"the intake to take in submission {n} of step {step}")
         return next_step(self._view, self._rules, nodes=self._nodes, held=held, node=self._node)
 
     def _say(self, wait: Wait, since: float) -> None:

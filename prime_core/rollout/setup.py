@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from prime_core.hosting.pool import HostPool
 
 TRAINER_KEY = "trainer.key"
+OUTSTANDING = 2
 
 
 @dataclass(slots=True)
@@ -126,6 +127,16 @@ def local_nodes(config: RunConfig, node: str) -> frozenset[str]:
     return frozenset({node, *(f"worker-{index}" for index in range(config.engine.workers))})
 
 
+def outstanding(config: RunConfig) -> int:
+    """Submissions of a node that may wait for receipts.
+
+    One, so that a run of one node repeats bit for bit; among several nodes nothing repeats anyway,
+    and a validator takes its time.
+    """
+    alone = config.run.trust == "none" or len(config.swarm.nodes) < 2
+    return 1 if alone else OUTSTANDING
+
+
 async def equip(
     config: RunConfig,
     node: str,
@@ -177,7 +188,10 @@ async def equip(
         engine=engine,
         pools=pools,
         producer=producer,
-        seeker=Seeker(view, rules, node, local_nodes(config, node), metrics, trace, held),
+        seeker=Seeker(
+            *(view, rules, node, local_nodes(config, node)),
+            *(metrics, trace, held, outstanding(config)),
+        ),
         metrics=metrics,
         trace=trace,
     )

@@ -84,6 +84,7 @@ def origin(
 )
 @click.option("--certificate", type=click.Path(path_type=Path), help="For TLS, with --key.")
 @click.option("--key", type=click.Path(path_type=Path), help="For TLS, with --certificate.")
+@click.option("--firewall", is_flag=True, help="Apply firewall.nft on every change; takes root.")
 @click.option("--proxy", multiple=True, help="Network whose X-Forwarded-For is believed.")
 @SUPERVISOR
 def relay(
@@ -102,6 +103,7 @@ def relay(
     members: Path | None,
     certificate: Path | None,
     key: Path | None,
+    firewall: bool,
     proxy: tuple[str, ...],
     supervisor: int | None,
 ) -> None:
@@ -114,7 +116,16 @@ def relay(
     before = None
     if front is not None:
         allowed = max(1, int(rate))
-        before = Front(front, public, listen, certificate, key, proxy, requests_per_s=allowed)
+        before = Front(
+            front,
+            public,
+            listen,
+            certificate,
+            key,
+            proxy,
+            requests_per_s=allowed,
+            enforced=firewall,
+        )
         rate = 0.0  # all requests come from nginx, which counts each address
     run_relay(
         _addresses(upstream),

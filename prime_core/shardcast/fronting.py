@@ -108,6 +108,7 @@ class Front:
         certificate, key: for TLS; None for plain HTTP.
         proxies: networks whose `X-Forwarded-For` is believed.
         requests_per_s, connections: of one address.
+        enforced: whether this process applies the firewall's rules itself; takes root.
     """
 
     directory: Path
@@ -118,6 +119,7 @@ class Front:
     proxies: tuple[str, ...] = ()
     requests_per_s: int = 100
     connections: int = 64
+    enforced: bool = False
 
     @property
     def config(self) -> Path:
@@ -147,6 +149,24 @@ class Front:
                 f"the configuration can't be written: {error.strerror}", where=str(self.directory)
             ) from error
 
+    def enforce(self) -> None:
+        """Replace the firewall's table by the file's, in one transaction, where that is wanted.
+
+        Raises:
+            RunError: nft isn't there or refuses; the rules stay as they were.
+        """
+        if not self.enforced:
+            return
+        done = subprocess.run(
+            [_program("nft"), "-f", self.firewall], capture_output=True, text=True
+        )
+        if done.returncode != 0:
+            raise RunError(
+                f"nft refuses the rules: {done.stderr.strip()}",
+                where=str(self.firewall),
+                fix="run the relay as root, or without --firewall",
+            )
+
     def reload(self) -> bool:
         """Have a running nginx take the lists in; running transfers end as they are. False: none.
 
@@ -157,12 +177,10 @@ class Front:
             pid = int((self.directory / "nginx.pid").read_text())
         except (OSError, ValueError):
             return False
-        program = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-        if program is not None:
-            test = [program, "-t", "-q", "-c", str(self.config)]
-            done = subprocess.run(test, capture_output=True, text=True)
-            if done.returncode != 0:
-                raise RunError(f"nginx refuses it: {done.stderr.strip()}", where=str(self.config))
+        test = [_program("nginx"), "-t", "-q", "-c", str(self.config)]
+        done = subprocess.run(test, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RunError(f"nginx refuses it: {done.stderr.strip()}", where=str(self.config))
         os.kill(pid, signal.SIGHUP)
         return True
 
@@ -176,6 +194,7 @@ class Front:
             seen = state
             try:
                 self.write(read_members(path))
+                self.enforce()
                 reloaded = self.reload()
             except PrimeError as error:
                 logger.warning("members stay as they were: %s", error)
@@ -241,6 +260,13 @@ class Front:
         temporary = self.directory / f".{name}"
         temporary.write_text(text)
         temporary.rename(self.directory / name)
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    if found is None:
+        raise RunError(f"{name} isn't installed", fix=f"apt install {name}")
+    return found
 
 
 def _geo(networks: list[Network]) -> str:

@@ -101,6 +101,7 @@ def run_relay(
     """
     if front is not None:
         front.write(read_members(members) if members else Members())
+        front.enforce()
     counters = Counters()
     shelf = Shelf(directory, signer, run_id, keep=keep, budget=budget)
     client = Client(upstreams, shelf, settings=settings, counters=counters)

@@ -45,24 +45,32 @@ class Record:
 
 
 class Records:
-    """The records of all nodes, from the verdicts of the run."""
+    """The records of all nodes, from the verdicts of the run, in whatever order they come."""
 
     def __init__(self, verdicts: Iterable[Verdict] = ()) -> None:
+        self._files: dict[str, dict[tuple[int, int], bool]] = {}  # accepted by (step, n)
         self._records: dict[str, Record] = {}
-        for verdict in sorted(verdicts, key=lambda one: (one.step, one.node, one.n)):
+        for verdict in verdicts:
             self.add(verdict)
 
     def of(self, node: str) -> Record:
         """The record of a node; empty for a newcomer."""
-        return self._records.get(node, Record())
+        if node not in self._records:
+            accepted = [good for _, good in sorted(self._files.get(node, {}).items())]
+            clean = next((i for i, good in enumerate(reversed(accepted)) if not good), None)
+            self._records[node] = Record(
+                accepted=sum(accepted),
+                rejected=len(accepted) - sum(accepted),
+                clean=len(accepted) if clean is None else clean,
+            )
+        return self._records[node]
 
     def add(self, verdict: Verdict) -> None:
         """Count a verdict; one that accuses nobody changes nothing."""
-        old = self.of(verdict.node)
-        if verdict.decision == "accepted":
-            self._records[verdict.node] = Record(old.accepted + 1, old.rejected, old.clean + 1)
-        elif verdict.severity != "drop":
-            self._records[verdict.node] = Record(old.accepted, old.rejected + 1, 0)
+        good = verdict.decision == "accepted"
+        if good or verdict.severity != "drop":
+            self._files.setdefault(verdict.node, {})[verdict.step, verdict.n] = good
+            self._records.pop(verdict.node, None)
 
 
 def audit(signer: Signer, run_id: str, key: Key, sha256: str) -> tuple[str, bytes]:

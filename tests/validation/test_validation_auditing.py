@@ -68,6 +68,11 @@ def test_a_rejection_starts_the_record_anew_and_an_unjudged_file_changes_nothing
 def test_records_depend_on_the_verdicts_and_not_on_their_order() -> None:
     found = [verdict(0), verdict(1, "rejected", "slash"), verdict(2)]
     assert Records(found).of("node-a") == Records(found[::-1]).of("node-a") == Record(2, 1, 1)
+    growing = Records()
+    for one in found[::-1]:
+        growing.of("node-a")
+        growing.add(one)
+    assert growing.of("node-a") == Record(2, 1, 1)
 
 
 def test_the_draw_is_the_validators_signature_which_anybody_may_verify() -> None:

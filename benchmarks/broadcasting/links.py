@@ -55,10 +55,8 @@ def network(rates: Mapping[str, int]) -> Iterator[dict[str, str]]:
             _run(f"tc -n {switch} qdisc add dev p{number} {shape}")
         yield addresses
     finally:
-        for name in [*names, None]:
-            subprocess.run(
-                ["ip", "netns", "del", space(name) if name else switch], capture_output=True
-            )
+        for each in [*map(space, names), switch]:
+            subprocess.run(["ip", "netns", "del", each], capture_output=True)
 
 
 def space(name: str) -> str:

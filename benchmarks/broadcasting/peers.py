@@ -60,7 +60,7 @@ def public(python: Path, weights: Path, folder: Path) -> float:
         text=True,
     )
     wait_for(f"127.0.0.1:{up}", "/data1.bin", b"\0")  # the middle node dies without it
-    relaying = [bins / "shardcast-middle", "--upstream", f"http://127.0.0.1:{up}"]
+    relaying: list[str | Path] = [bins / "shardcast-middle", "--upstream", f"http://127.0.0.1:{up}"]
     relaying += ["--data-dir", folder / "m", "--port", str(down), "--check-interval", "1"]
     middle = subprocess.Popen(relaying, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -75,7 +75,11 @@ def public(python: Path, weights: Path, folder: Path) -> float:
         called = float(line)
         wait_for(f"127.0.0.1:{down}", "/distribution.txt", b"v1")
         out = folder / "d" / "out.bin"
-        asking = [bins / "shardcast-client", "--servers", f"http://127.0.0.1:{down}"]
+        asking: list[str | Path] = [
+            bins / "shardcast-client",
+            "--servers",
+            f"http://127.0.0.1:{down}",
+        ]
         asking += ["--version", "v1", "--output-dir", folder / "d", "--output-file", out]
         quiet = subprocess.DEVNULL
         subprocess.run(asking, check=True, stdout=quiet, stderr=quiet, timeout=900)

@@ -30,10 +30,10 @@ def _changes(target: str) -> list[str]:
     match = NUMBER.fullmatch(text)
     if match is not None:
         if "." in text:
-            return [
-                f"{text}1" if not text.endswith("9") else f"{text[:-1]}8",
-                f"1{text.lstrip('-')}",
-            ]
+            # One unit in the last place is the nearest neighbour; closer may be rounding.
+            last = f"{text[:-1]}{(int(text[-1]) + 1) % 10}"
+            other = text.lstrip("-") if text.startswith("-") else f"-{text}"
+            return [last, f"1{text.lstrip('-')}", *([other] if float(text) else [])]
         value = int(text)
         near = [value + 1, value - 1, value * 10 + 7, value + 100]
         return [str(each) for each in [*near, *([-value] if value else [])]]

@@ -12,6 +12,7 @@ or fewer than thirty data sets hold silver.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import sys
 from collections.abc import Sequence
@@ -35,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", action="store_true", help="print the tables of the docs")
     parser.add_argument("--json", action="store_true", help="print the rows, not the table")
     given = parser.parse_args(arguments)
+    if importlib.util.find_spec("reasoning_gym") is None:
+        print("reasoning-gym isn't installed: pip install -c constraints.txt reasoning-gym")
+        return 0
     given.state.mkdir(parents=True, exist_ok=True)
     rows = [row(name, given.state, given.again) for name in given.datasets or datasets()]
     if given.page:

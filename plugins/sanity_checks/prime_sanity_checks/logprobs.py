@@ -46,8 +46,8 @@ class Logprobs:
 
     def _problems(self, submission: SubmissionView, context: CheckContext) -> Iterator[Finding]:
         dtype = context.run.dtype
-        mean_limit = by_dtype(self._params.mean_error, dtype, float32=0.005, bfloat16=0.1)
-        token_limit = by_dtype(self._params.token_error, dtype, float32=0.05, bfloat16=1.5)
+        mean_limit = by_dtype(self._params.mean_error, dtype, float32=0.005, bfloat16=0.25)
+        token_limit = by_dtype(self._params.token_error, dtype, float32=0.05, bfloat16=2.0)
         rows = spoken(submission, context)
         for index, prefill in zip(rows, context.prefill(rows), strict=True):
             row = submission.rows[index]

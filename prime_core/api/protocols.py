@@ -150,7 +150,11 @@ class GroupFilter(Protocol):
 
 
 class InferenceEngine(Protocol):
-    """Generates completions with one policy at a time."""
+    """Generates completions with one policy at a time.
+
+    Optional member: `figures`, a mapping of names to numbers (queue, cache use, preemptions) that a
+    worker puts into its metrics as `engine/<name>`.
+    """
 
     @property
     def capabilities(self) -> EngineCapabilities:

@@ -122,6 +122,13 @@ class Equipment:
         }
 
 
+def engine_metrics(engine: InferenceEngine) -> dict[str, float]:
+    """What the engine says of itself (queue, cache, preemptions), as `engine/<name>`."""
+    return {
+        f"engine/{name}": float(value) for name, value in getattr(engine, "figures", {}).items()
+    }
+
+
 def local_nodes(config: RunConfig, node: str) -> frozenset[str]:
     """The nodes whose unfinished work is still expected: the configured workers and this one."""
     return frozenset({node, *(f"worker-{index}" for index in range(config.engine.workers))})

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from prime_core.api.errors import IntegrityError
-from prime_core.rollout.setup import Equipment, equip
+from prime_core.rollout.setup import Equipment, engine_metrics, equip
 from prime_core.store.objects import ObjectExistsError
 
 if TYPE_CHECKING:
@@ -185,4 +185,5 @@ class Worker:
             reward_mean=sum(rewards) / len(rewards) if rewards else None,
             bytes=size,
             **self._with.host_metrics(),
+            **engine_metrics(self._with.engine),
         )

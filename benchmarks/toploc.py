@@ -42,16 +42,8 @@ from prime_core.toploc import (
 )
 
 PAPER = Thresholds()
-QUESTIONS = (
-    "Explain how a bicycle stays upright.",
-    "Write a short story about a lighthouse keeper.",
-    "What are the causes of the tides?",
-    "Give me a recipe for vegetable soup and explain each step.",
-    "How does a compiler turn a program into machine code?",
-    "Describe the life cycle of a star.",
-    "What is the difference between weather and climate?",
-    "Plan a week of training for a first ten kilometre run.",
-)
+TOPICS = "tides compilers lighthouses soup bicycles stars weather running"
+QUESTIONS = [f"Tell me all about {topic}, step by step." for topic in TOPICS.split()]
 Rows = list[dict[str, Any]]
 
 

@@ -165,15 +165,17 @@ def sample_work(
     workers = worker_count(how.on, how.workers) if ray else 1
     samples = how.sampling.samples
     plain = dump(config)
-    if not config.model.path.startswith("package:"):  # a worker may stand in another directory
-        plain["model"]["path"] = str(Path(config.model.path).expanduser().absolute())
     if model.policy is not None:
+        if not config.model.path.startswith("package:"):  # a worker may stand elsewhere
+            plain["model"]["path"] = str(Path(config.model.path).expanduser().absolute())
         size, depth = max(1, CHUNK_ROLLOUTS // samples) * samples, LOCAL_DEPTH
     else:
         params = plain["engine"]["with"]
         # The bound is on the endpoint, not on each worker.
-        params["concurrency"] = max(1, int(params.get("concurrency", 8)) // workers)
-        size, depth = 1, params["concurrency"]
+        asked = int(params.get("concurrency", 8))
+        workers = min(workers, asked)
+        params["concurrency"] = depth = asked // workers
+        size = 1
     instruction = None if how.budget is None else wire.instruction_json(how.budget[1])
     order = Order(
         kind="sample",

@@ -80,6 +80,7 @@ def test_a_cluster_that_loses_a_worker_finds_what_one_machine_finds(
         )
         assert done.returncode == 0, done.stderr[-3000:]
         assert json.loads(done.stdout.splitlines()[-1]) == {"lost": [1, 0]}
+        assert server.most <= 4  # of both workers together
         local(score, "--completions", str(file), "--out", str(tmp_path / "local/score"))
         call = ["--endpoint", server.url, "--model", "toy", "--tasks", "6"]
         local(evaluate, *call, "--out", str(tmp_path / "local/eval"))

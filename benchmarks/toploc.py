@@ -47,14 +47,11 @@ QUESTIONS = [f"Tell me all about {topic}, step by step." for topic in TOPICS.spl
 Rows = list[dict[str, Any]]
 
 
-def cpu_ms(work: Callable[[], object], repeats: int) -> float:
-    """Median CPU milliseconds of the whole process."""
-    times = []
-    for _ in range(repeats):
-        started = time.process_time()
-        work()
-        times.append(1e3 * (time.process_time() - started))
-    return statistics.median(times)
+def cpu_ms(work: Callable[[], object]) -> float:
+    """CPU milliseconds of the whole process."""
+    started = time.process_time()
+    work()
+    return 1e3 * (time.process_time() - started)
 
 
 def against_library(folder: str, *, quick: bool) -> Rows:
@@ -83,7 +80,7 @@ def against_library(folder: str, *, quick: bool) -> Rows:
             ("verify", library_verify, own_verify),
         ):
             theirs(), ours()
-            turns = [(cpu_ms(theirs, 1), cpu_ms(ours, 1)) for _ in range(repeats)]
+            turns = [(cpu_ms(theirs), cpu_ms(ours)) for _ in range(repeats)]
             library, own = (statistics.median(column) for column in zip(*turns, strict=True))
             rows.append(
                 {

@@ -33,6 +33,9 @@ RATE = click.option(
 CONNECTIONS = click.option(
     "--connections", default=3, show_default=True, help="Shards under way at once."
 )
+DELTAS = click.option(
+    "--deltas", is_flag=True, help="Send or ask for what changed since a version that is there."
+)
 
 
 @click.command()
@@ -40,9 +43,15 @@ CONNECTIONS = click.option(
 @LISTEN
 @METRICS
 @RATE
+@DELTAS
 @SUPERVISOR
 def origin(
-    run_dir: Path, listen: str, metrics: str | None, rate: float, supervisor: int | None
+    run_dir: Path,
+    listen: str,
+    metrics: str | None,
+    rate: float,
+    deltas: bool,
+    supervisor: int | None,
 ) -> None:
     """Serve a run's policy versions, each from its first shard on.
 
@@ -56,7 +65,7 @@ def origin(
 
     _start(supervisor)
     config = load_run(run_directory(run_dir) / RUN)
-    run_origin(open_store(config), _listening(listen, metrics, rate))
+    run_origin(open_store(config), _listening(listen, metrics, rate, deltas))
 
 
 @click.command()
@@ -72,6 +81,7 @@ def origin(
 @click.option("--keep", default=5, show_default=True, help="Newest versions kept.")
 @click.option("--disk-gb", type=float, default=None, help="Most that all versions may take.")
 @CONNECTIONS
+@DELTAS
 @click.option(
     "--nginx",
     "front",
@@ -98,6 +108,7 @@ def relay(
     keep: int,
     disk_gb: float | None,
     connections: int,
+    deltas: bool,
     front: Path | None,
     public: str,
     members: Path | None,
@@ -132,10 +143,10 @@ def relay(
         directory,
         _signer(signer),
         run_id,
-        _listening(listen, metrics, rate),
+        _listening(listen, metrics, rate, deltas),
         keep=keep,
         budget=None if disk_gb is None else int(disk_gb * 1e9),
-        settings=Settings(connections=connections),
+        settings=Settings(connections=connections, deltas=deltas),
         front=before,
         members=members,
     )
@@ -149,7 +160,8 @@ def relay(
 )
 @SIGNER
 @RUN_ID
-@CONNECTIONS
+@click.option("--connections", default=6, show_default=True, help="Shards under way at once.")
+@DELTAS
 @click.option(
     "--follow",
     type=click.Path(exists=True, path_type=Path),
@@ -165,6 +177,7 @@ def fetch(
     signer: str,
     run_id: str | None,
     connections: int,
+    deltas: bool,
     follow: Path | None,
     node: str,
     supervisor: int | None,
@@ -177,7 +190,8 @@ def fetch(
 
     _start(supervisor)
     shelf = Shelf(directory, _signer(signer), run_id)
-    client = Client(_addresses(relays), shelf, settings=Settings(connections=connections))
+    settings = Settings(connections=connections, deltas=deltas)
+    client = Client(_addresses(relays), shelf, settings=settings)
     if follow is not None:
         from prime_core.config.load import load_run
         from prime_core.run.supervisor import run_directory
@@ -200,11 +214,11 @@ def _start(supervisor: int | None) -> None:
     die_with_parent(supervisor)
 
 
-def _listening(listen: str, metrics: str | None, rate: float) -> Listening:
+def _listening(listen: str, metrics: str | None, rate: float, deltas: bool) -> Listening:
     from prime_core.shardcast.server import Limits
     from prime_core.shardcast.serving import Listening
 
-    return Listening(listen, metrics, Limits(requests_per_s=rate))
+    return Listening(listen, metrics, Limits(requests_per_s=rate, deltas=deltas))
 
 
 def _addresses(text: str) -> list[str]:

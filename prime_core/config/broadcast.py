@@ -32,3 +32,6 @@ class ShardcastSection(Section):
     disk_gb: float | None = Field(
         default=None, gt=0, description="most that one relay's versions take, in GB"
     )
+    deltas: bool = Field(
+        default=False, description="send what changed since the last version: for slow links"
+    )

@@ -41,8 +41,9 @@ def tree(config: RunConfig) -> list[Child]:
         arguments = ["fetch", "--follow", str(run_dir / RUN), "--node", node, "--relays", urls]
         arguments += ["--dir", str(run_dir / client_dir(node)), *identity]
         children.append(_service(config, f"client-{node}", arguments))
+    deltas = ["--deltas"] if settings.deltas else []
     for child in children:
-        child.arguments = [*child.arguments, *mine]
+        child.arguments = [*child.arguments, *deltas, *mine]
     return children
 
 

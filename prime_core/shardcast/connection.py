@@ -128,18 +128,20 @@ class Connection:
         size: int,
         take: Callable[[memoryview], None],
         cancelled: Callable[[], bool] | None = None,
+        *,
+        shorter: bool = False,
     ) -> None:
-        """A body of exactly `size` bytes, handed on as it comes.
+        """A body of exactly `size` bytes (or fewer, if `shorter`), handed on as it comes.
 
         Raises:
             Cancelled: `cancelled` said so.
             RelayError, RelayLied, RelayLacks: as the classes say; what `take` raises passes.
         """
         length = self._ask(target, 0.0, cancelled)
-        if length != size:
+        if length != size and not (shorter and length < size):
             self.close()
             raise RelayLied(f"{length} bytes where {size} belong", where=self.address)
-        self._body(size, take, cancelled)
+        self._body(length, take, cancelled)
 
     def close(self) -> None:
         """Close it; the next request opens a new one."""

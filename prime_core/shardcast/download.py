@@ -26,9 +26,12 @@ from prime_core.shardcast.connection import (
     RelayLacks,
     RelayLied,
 )
+from prime_core.shardcast.connections import Connections
 from prime_core.shardcast.counting import Counters
+from prime_core.shardcast.deltas import take_delta
 from prime_core.shardcast.flights import Flight, Flights
 from prime_core.shardcast.incoming import Incoming
+from prime_core.shardcast.library import Span
 from prime_core.shardcast.shelf import Shelf
 from prime_core.store.objects import MESSAGE_LIMIT
 
@@ -52,11 +55,13 @@ class Settings:
 
     Attributes:
         connections: shards under way at once.
+        deltas: ask for what changed since a version that is here, before the whole shard.
         stall_s: without a new message or shard for so long, the version is given up.
         wait_s: how long a relay is asked to hold an answer that has nothing new.
     """
 
     connections: int = 3
+    deltas: bool = False
     stall_s: float = 60.0
     wait_s: int = 10
     patience: Patience = field(default_factory=Patience)
@@ -113,7 +118,7 @@ class Download:
         """
         threads: list[threading.Thread] = []
         try:
-            with _Connections(self._settings) as connections:
+            with Connections(self._settings.patience, self._settings.tls) as connections:
                 entry = self._begin(connections)
                 entry.checked.wait()
                 for number in range(self._settings.connections):
@@ -134,7 +139,7 @@ class Download:
                 thread.join()
         return entry
 
-    def _begin(self, connections: _Connections) -> Incoming:
+    def _begin(self, connections: Connections) -> Incoming:
         entry = self._shelf.get(self.version)
         while entry is None:
             self._check()
@@ -158,7 +163,7 @@ class Download:
                 f"version {self.version}: nothing new for {self._settings.stall_s:.0f} s"
             )
 
-    def _follow(self, connections: _Connections, entry: Incoming | None) -> Incoming | None:
+    def _follow(self, connections: Connections, entry: Incoming | None) -> Incoming | None:
         """Ask one relay for what follows the last message, and take it in."""
         now = time.monotonic()
         failed = {each for each, until in self._failed.items() if until > now}
@@ -201,7 +206,7 @@ class Download:
                 self._flights.add(shard.index, shard.size)
 
     def _work(self) -> None:
-        with _Connections(self._settings) as connections:
+        with Connections(self._settings.patience, self._settings.tls) as connections:
             while (flight := self._flights.take(self._replaceable)) is not None:
                 now = time.monotonic()
                 avoided = {a for a, until in flight.avoid.items() if until > now}
@@ -221,6 +226,7 @@ class Download:
                         self._blame(address, error)
                     pause = _PAUSE_S if isinstance(error, RelayLacks) else _LONG_PAUSE_S
                     flight.avoid[address] = time.monotonic() + pause
+                    flight.whole = True
                     self._flights.back(flight)
                 except StoreError as error:
                     self._error = error
@@ -240,14 +246,29 @@ class Download:
             entry.write(flight.index, flight.received, data)
             flight.received += len(data)
 
+        def over() -> bool:
+            return flight.cancelled
+
         flight.since, flight.address = time.monotonic(), address
-        target = f"/policies/{self.version:06d}/shard-{flight.index:05d}.bin"
-        connection.get_into(target, flight.size, take, lambda: flight.cancelled)
+        target = f"/policies/{self.version:06d}/shard-{flight.index:05d}"
+        base = self._base(flight)
+        if base and take_delta(connection, f"{target}.delta-{base[0]:06d}", base[1], take, over):
+            self._counters.add("deltas_received_total")
+        else:
+            connection.get_into(f"{target}.bin", flight.size, take, over)
         entry.mark(flight.index, digest.digest())
         self._progress = time.monotonic()
         self._relays.succeeded(address, flight.size, self._progress - flight.since)
         self._counters.add("shards_received_total")
         self._counters.add("shard_bytes_received_total", flight.size)
+
+    def _base(self, flight: Flight) -> tuple[int, Span] | None:
+        """The newest older version that is whole here, and this shard of it."""
+        older = [v for v in self._shelf.whole() if v < self.version]
+        if not self._settings.deltas or not older or flight.whole:
+            return None
+        span = self._shelf.span(older[-1], flight.index)
+        return None if span is None or span.size != flight.size else (older[-1], span)
 
     def _replaceable(self, flight: Flight) -> bool:
         """Whether another relay could be asked for a shard that is under way."""
@@ -272,23 +293,3 @@ class Download:
     def _tell(self) -> None:
         if self._changed is not None:
             self._changed()
-
-
-class _Connections:
-    """One thread's connections, one a relay."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._open: dict[str, Connection] = {}
-
-    def __getitem__(self, address: str) -> Connection:
-        if address not in self._open:
-            self._open[address] = Connection(address, self._settings.patience, self._settings.tls)
-        return self._open[address]
-
-    def __enter__(self) -> _Connections:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for connection in self._open.values():
-            connection.close()

@@ -31,6 +31,7 @@ class Flight:
     since: float = 0.0
     received: int = 0
     cancelled: bool = False
+    whole: bool = False  # no delta is asked for any more
     taken_over: bool = False  # once: where all are slow, taking over again and again is waste
 
 

@@ -72,7 +72,7 @@ http {{
 """
 
 # What a relay serves; /metrics isn't among it.
-_PATHS = r"^/(versions|probe\.bin|health|policies/[0-9]{6,10}/(manifest|shard-[0-9]{5,6}\.bin))$"
+_PATHS = r"^/(versions|probe\.bin|health|policies/[0-9]{6,10}/(manifest|shard-[0-9]{5,6}\.(bin|delta-[0-9]{6,10})))$"
 
 _NFT = """\
 # Written by `prime-core relay --nginx`; apply with `nft -f`, which replaces the table at once.

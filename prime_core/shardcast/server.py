@@ -7,7 +7,6 @@ say, and drops the connection that has been idle longest when there are too many
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import os
@@ -15,7 +14,9 @@ import re
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from prime_core.shardcast.bell import Bell
 from prime_core.shardcast.counting import Counters, RateLimit
+from prime_core.shardcast.deltas import DeltaShop
 from prime_core.shardcast.library import Library
 from prime_core.shardcast.requests import HEAD_LIMIT, BadRequest, Request, parse_request
 
@@ -27,6 +28,7 @@ MAX_WAIT_S = 25
 
 _PROBE = bytes(PROBE_BYTES)
 _MANIFEST = re.compile(r"/policies/(\d{6,10})/manifest")
+_DELTA = re.compile(r"/policies/(\d{6,10})/shard-(\d{5,6})\.delta-(\d{6,10})")
 _SHARD = re.compile(r"/policies/(\d{6,10})/shard-(\d{5,6})\.bin")
 _SOFT = (404, 410, 416)  # the connection goes on
 _REASONS = {
@@ -52,41 +54,14 @@ class Limits:
         idle_s: a connection without a whole request is closed after this.
         least_bytes_per_s: a client that reads more slowly is dropped.
         requests_per_s: of one address; 0 where a proxy in front counts.
+        deltas: whether deltas are made, which takes processor time for others' bandwidth.
     """
 
     connections: int = 4096
     idle_s: float = 60.0
     least_bytes_per_s: float = 16 * 1024
     requests_per_s: float = 1000.0
-
-
-class Bell:
-    """Wakes everybody who waits in the loop; may be rung from any thread."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop, self._event = loop, asyncio.Event()
-        self.waiters = 0
-
-    def ring(self) -> None:
-        """Something changed."""
-        with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
-            self._loop.call_soon_threadsafe(self._wake)
-
-    def _wake(self) -> None:
-        self._event.set()
-        self._event = asyncio.Event()
-
-    async def wait(self, seconds: float) -> None:
-        """Until the next ring, or for so long."""
-        event = self._event
-        self.waiters += 1
-        try:
-            async with asyncio.timeout(seconds):
-                await event.wait()
-        except TimeoutError:
-            return
-        finally:
-            self.waiters -= 1
+    deltas: bool = False
 
 
 class Server:
@@ -95,6 +70,7 @@ class Server:
     def __init__(self, library: Library, counters: Counters, limits: Limits | None = None) -> None:
         self._library, self._counters = library, counters
         self._limits = limits or Limits()
+        self._deltas = DeltaShop() if self._limits.deltas else None
         self._rates = RateLimit(self._limits.requests_per_s)
         self._idle: OrderedDict[asyncio.StreamWriter, None] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -173,6 +149,9 @@ class Server:
             await self._send(writer, request, await self._manifest(int(found[1]), request))
         elif found := _SHARD.fullmatch(request.path):
             await self._shard(writer, request, int(found[1]), int(found[2]))
+        elif found := _DELTA.fullmatch(request.path):
+            version, index, base = (int(each) for each in found.groups())
+            await self._send(writer, request, await self._delta(version, index, base))
         elif request.path == "/versions":
             await self._send(writer, request, await self._versions(request))
         elif request.path == "/probe.bin":
@@ -247,6 +226,20 @@ class Server:
             self._counters.add("shard_bytes_sent_total", sent)
             if sent != count:  # the file shrank: the peer must not take what follows for its rest
                 raise ConnectionResetError("short file")
+
+    async def _delta(self, version: int, index: int, base: int) -> bytes:
+        new, old = self._library.span(version, index), self._library.span(base, index)
+        made = None
+        if self._deltas is not None and new and old and new.size == old.size and base < version:
+            try:
+                key = (version, base, index)
+                made = await asyncio.to_thread(self._deltas.get, key, new, old)
+            except OSError:
+                self._counters.add("deltas_failed_total")  # collected meanwhile
+        if made is None:
+            raise BadRequest(404)
+        self._counters.add("delta_bytes_sent_total", len(made))
+        return made
 
     async def _send(self, writer: asyncio.StreamWriter, request: Request, body: bytes) -> None:
         self._counters.add('requests_total{status="200"}')

@@ -10,6 +10,7 @@ import socket
 import socketserver
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -248,6 +249,11 @@ class _LiarHandler(socketserver.StreamRequestHandler):
             listed = [[each.version, each.messages, each.sealed] for each in library.listing()]
             return self._answer(json.dumps({"versions": listed}).encode())
         version = int(target.split("/")[2])
+        if "delta" in target:
+            if kind == "wrong delta":
+                return self._answer(zlib.compress(bytes(SHARD)))
+            self.wfile.write(b"HTTP/1.1 404 Not Found\r\n")
+            return self._body(b"")
         if "/manifest" in target:
             return self._manifest(version, int(target.partition("from=")[2].split("&")[0]))
         span = library.span(version, int(target[-9:-4]))

@@ -72,7 +72,8 @@ http {{
 """
 
 # What a relay serves; /metrics isn't among it.
-_PATHS = r"^/(versions|probe\.bin|health|policies/[0-9]{6,10}/(manifest|shard-[0-9]{5,6}\.(bin|delta-[0-9]{6,10})))$"
+_SHARD = r"shard-[0-9]{5,6}\.(bin|delta-[0-9]{6,10})"
+_PATHS = rf"^/(versions|probe\.bin|health|policies/[0-9]{{6,10}}/(manifest|{_SHARD}))$"
 
 _NFT = """\
 # Written by `prime-core relay --nginx`; apply with `nft -f`, which replaces the table at once.

@@ -44,10 +44,10 @@ def test_means_and_variances_are_those_of_the_distribution() -> None:
     found = draws(logprobs, chosen, SEED, [0, 1])
     values = logprobs.double().numpy()
     chances = np.exp(values)
-    np.testing.assert_allclose(found.means, (chances * values).sum(1))
-    np.testing.assert_allclose(
-        found.variances, (chances * (values - found.means[:, None]) ** 2).sum(1)
-    )
+    means = (chances * values).sum(1)
+    np.testing.assert_allclose(found.means, means, rtol=1e-5)
+    variances = (chances * (values - means[:, None]) ** 2).sum(1)
+    np.testing.assert_allclose(found.variances, variances, rtol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,7 @@ def test_a_validator_that_starts_again_judges_alike_and_once(forged: Path, tmp_p
 @pytest.mark.slow
 def test_stale_weights_are_found(tiny_model: Path, tmp_path: Path) -> None:
     """Version 0 itself is honest; every file that claims a later version is refused."""
-    config = untrusting(tmp_path, tiny_model, steps=8, workers=2, share=0.5)
+    config = untrusting(tmp_path, tiny_model, steps=16, workers=2, share=0.5)
     run_dir = run_with_liar(config, "stale")
     stale = 0
     for verdict in verdicts(run_dir, "liar"):

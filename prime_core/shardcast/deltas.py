@@ -12,13 +12,15 @@ import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from prime_core.api.errors import IntegrityError
 from prime_core.shardcast.connection import Connection, RelayLacks
 from prime_core.shardcast.library import Span
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 BLOCK = 64 * 1024
 WIDTH = 4  # bytes of a float32, or of two bfloat16: bytes of one place are alike
@@ -34,6 +36,8 @@ def planes(data: NDArray[np.uint8]) -> bytes:
 
 def words(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The inverse of `planes`."""
+    import numpy as np
+
     whole = len(data) - len(data) % WIDTH
     return np.concatenate([data[:whole].reshape(WIDTH, -1).T.reshape(-1), data[whole:]])
 
@@ -44,6 +48,8 @@ def make_delta(new: Span, base: Span) -> bytes | None:
     Raises:
         OSError: one of the files is gone.
     """
+    import numpy as np
+
     assert new.size == base.size
     packer, parts, size = zlib.compressobj(LEVEL), [], 0
     with new.path.open("rb") as fresh, base.path.open("rb") as old:
@@ -130,6 +136,8 @@ class DeltaReader:
             raise _not_a_delta()
 
     def _apply(self, *, last: bool) -> None:
+        import numpy as np
+
         while self._block:
             count = min(BLOCK, self._base.size - self._done)
             if count == 0:

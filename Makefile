@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-MEMBERS := environments/arithmetic environments/jsonl environments/math environments/code verifiers/exact verifiers/math verifiers/code \
+MEMBERS := environments/arithmetic environments/jsonl environments/math environments/code environments/calculator verifiers/exact verifiers/math verifiers/code \
            plugins/rewards plugins/length_budgets plugins/data_filters plugins/observers plugins/sanity_checks \
            plugins/sandbox_nsjail plugins/sandbox_bwrap plugins/sandbox_landlock
 PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt

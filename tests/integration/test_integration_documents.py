@@ -109,6 +109,7 @@ def test_every_mapping_of_the_data_set_guide_is_valid() -> None:
     [
         "environments/arithmetic",
         "environments/jsonl",
+        "environments/calculator",
         "environments/code",
         "verifiers/exact",
         "verifiers/code",

@@ -20,11 +20,9 @@ import pytest
 from integration_support import (
     ROOT,
     command,
-    decided,
     environment,
     outcomes,
     prime_core,
-    train,
     write_config,
 )
 
@@ -232,22 +230,6 @@ def test_a_validator_that_starts_again_judges_alike_and_once(forged: Path, tmp_p
     assert not list((world.dir / layout.VALIDATION).glob("*/attempts/*"))
 
 
-@pytest.mark.slow
-def test_stale_weights_are_found(tiny_model: Path, tmp_path: Path) -> None:
-    """Version 0 itself is honest; every file that claims a later version is refused."""
-    config = untrusting(tmp_path, tiny_model, steps=16, workers=2, share=0.5)
-    run_dir = run_with_liar(config, "stale")
-    stale = 0
-    for verdict in verdicts(run_dir, "liar"):
-        dispatch = json.loads((run_dir / layout.dispatch_path(*verdict.key)).read_text())
-        stale += dispatch["policy_version"] > 0
-        expected = "rejected" if dispatch["policy_version"] > 0 else "accepted"
-        assert verdict.decision == expected, verdict
-    assert stale
-    for node in ("worker-0", "worker-1"):
-        assert all(verdict.decision == "accepted" for verdict in verdicts(run_dir, node))
-
-
 def test_the_example_among_strangers_is_a_config(tiny_model: Path) -> None:
     from prime_core.run.configuration import load_run_config
 
@@ -255,30 +237,3 @@ def test_the_example_among_strangers_is_a_config(tiny_model: Path) -> None:
     config = load_run_config(path, (f"model.path={json.dumps(str(tiny_model))}",)).config
     assert config.run.trust == "validate"
     assert [node.label for node in config.swarm.nodes] == ["worker-0", "worker-1", "worker-2"]
-
-
-@pytest.mark.slow
-def test_a_killed_validator_decides_the_same_bit_for_bit(tiny_model: Path, tmp_path: Path) -> None:
-    def config_in(name: str) -> Path:
-        config = write_config(tmp_path / name, tiny_model, steps=16)
-        text = config.read_text().replace('id = "tiny"', 'id = "tiny"\ntrust = "validate"')
-        config.write_text(text)
-        return config
-
-    train(config_in("undisturbed"))
-    config = config_in("killed")
-    process = subprocess.Popen(command("train", config), env=environment())
-    for version in (2, 5, 9, 12):
-        seal = config.parent / "run" / layout.policy_seal_path(version)
-        wait_until(seal.exists, process)
-        for child in psutil.Process(process.pid).children():
-            if "validator" in child.cmdline():
-                child.kill()
-    assert process.wait(600) == 0
-    undisturbed, killed = tmp_path / "undisturbed" / "run", config.parent / "run"
-    assert decided(killed) == decided(undisturbed)
-    outcomes(killed)
-    names = [
-        sorted(p.name for p in run.glob("steps/*/verdicts/*")) for run in (undisturbed, killed)
-    ]
-    assert names[0] == names[1]

@@ -42,10 +42,13 @@ def model_dir(config: RunConfig) -> Path | None:
 
 
 def model_config(config: RunConfig) -> dict[str, Any] | None:
-    """The model's config.json; None where there is none or it isn't a JSON object."""
+    """The model's config.json; None where there is none or it isn't a JSON object.
+
+    Where the model isn't on this machine, what `[model.shape]` says of it.
+    """
     directory = model_dir(config)
     if directory is None:
-        return None
+        return config.model.shape.model_dump() if config.model.shape is not None else None
     try:
         found = json.loads((directory / "config.json").read_bytes())
     except (OSError, ValueError):
@@ -125,6 +128,7 @@ def _layout(config: RunConfig, directory: Path) -> Iterator[Clash]:
             f"no tokenizer in the model's directory {directory}",
             "save it there with tokenizer.save_pretrained",
         )
+    yield from _stated_shape(config, shape)
     positions = shape.get("max_position_embeddings")
     engine = config.engine
     longest = engine.max_prompt_tokens + engine.token_limit(engine.node_class)
@@ -134,6 +138,17 @@ def _layout(config: RunConfig, directory: Path) -> Iterator[Clash]:
             f"a rollout may have {longest} tokens, but the model has {positions} positions",
             f"lower engine.max_prompt_tokens plus engine.max_tokens to {positions}",
         )
+
+
+def _stated_shape(config: RunConfig, shape: dict[str, Any]) -> Iterator[Clash]:
+    stated = config.model.shape.model_dump() if config.model.shape is not None else {}
+    for name, value in stated.items():
+        if name in shape and shape[name] != value:
+            yield Clash(
+                (("model", "shape", name), ("model", "shape"), _PATH),
+                f"model.shape says {name} = {value}, the model's config.json {shape[name]}",
+                "name the model that the config is for, or correct the shape",
+            )
 
 
 def _run_dir(config: RunConfig) -> Iterator[Clash]:

@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from prime_core.config.broadcast import ShardcastSection
+from prime_core.config.model import ModelSection, ModelShapeSection
 from prime_core.config.section import NAME, FilePath, PluginChoice, Refusal, Section
 from prime_core.config.training import (
     AdvantageSection,
@@ -42,6 +43,7 @@ __all__ = [
     "HostingSection",
     "LossSection",
     "ModelSection",
+    "ModelShapeSection",
     "NodeClass",
     "PluginChoice",
     "PluginsSection",
@@ -71,21 +73,6 @@ class RunSection(Section):
     trust: Literal["none", "validate"] = Field(
         default="none",
         description="none: the trainer checks schema and bounds; validate: takes verdicts",
-    )
-
-
-class ModelSection(Section):
-    """The model that version 0 is made from."""
-
-    path: str = Field(
-        min_length=1, description="directory in Hugging Face layout, or package:NAME for GGUF"
-    )
-    gguf: str | None = Field(default=None, description="GGUF file inside path, converted once")
-    dtype: Literal["float32", "bfloat16"] = Field(
-        default="float32", description="dtype of the served weights and of generation"
-    )
-    chat_template: str | None = Field(
-        default=None, description="overrides the tokenizer's chat template"
     )
 
 

@@ -42,7 +42,8 @@ def read_shape(config: RunConfig) -> ModelShape | None:
     """The shape of the config's model; None where its files don't say."""
     directory = model_dir(config)
     if directory is None:
-        return None
+        stated = config.model.shape
+        return _from_layout(None, stated.model_dump()) if stated is not None else None
     try:
         if config.model.gguf is not None:
             return _from_gguf(directory / config.model.gguf)
@@ -52,11 +53,11 @@ def read_shape(config: RunConfig) -> ModelShape | None:
         return None  # an estimate is a courtesy: the engine says what is wrong with the files
 
 
-def _from_layout(directory: Path, settings: dict[str, Any]) -> ModelShape:
+def _from_layout(directory: Path | None, settings: dict[str, Any]) -> ModelShape:
     heads = int(settings["num_attention_heads"])
     hidden = int(settings["hidden_size"])
     head = int(settings.get("head_dim") or hidden // heads)
-    files = sorted(directory.glob("*.safetensors"))
+    files = sorted(directory.glob("*.safetensors")) if directory is not None else []
     tied = bool(settings.get("tie_word_embeddings", False))
     kv_width = head * int(settings.get("num_key_value_heads") or heads)
     counted = sum(_count(file, skip_head=tied) for file in files)
@@ -66,8 +67,14 @@ def _from_layout(directory: Path, settings: dict[str, Any]) -> ModelShape:
         hidden=hidden,
         vocabulary=int(settings["vocab_size"]),
         kv_width=kv_width,
-        source="safetensors headers" if counted else "config.json, about",
+        source=_source(directory, counted),
     )
+
+
+def _source(directory: Path | None, counted: int) -> str:
+    if counted:
+        return "safetensors headers"
+    return "model.shape, about" if directory is None else "config.json, about"
 
 
 def _count(file: Path, *, skip_head: bool) -> int:

@@ -249,6 +249,7 @@ class Download:
         def over() -> bool:
             return flight.cancelled
 
+        entry.reserve(flight.index)
         flight.since, flight.address = time.monotonic(), address
         target = f"/policies/{self.version:06d}/shard-{flight.index:05d}"
         base = self._base(flight)

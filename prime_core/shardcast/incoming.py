@@ -23,6 +23,10 @@ PART = ".weights.part"  # no object's name, so that nobody takes it for the whol
 _BLOCK = 2**20
 
 
+class DiskFull(StoreError):  # noqa: N818  reads as what happened
+    """No room for a version: an older one may have to go."""
+
+
 class Incoming:
     """A version that is being fetched or is complete.
 
@@ -67,7 +71,7 @@ class Incoming:
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             file = _File(self.directory / PART, os.O_RDWR | os.O_CREAT)
-            file.reserve(header.total_size)
+            file.extend(header.total_size)
             self._write_message(0)
         except OSError as error:
             raise self._failed(error) from error
@@ -81,6 +85,16 @@ class Incoming:
             self.reader.feed(message)
             self._advance()
 
+    def reserve(self, index: int) -> None:
+        """Have the disk's blocks for a shard; StoreError where it's full."""
+        file, header = self._file, self.reader.header
+        if file is None:
+            raise self._dropped()
+        try:
+            file.reserve(index * header.shard_size, header.size_of_shard(index))
+        except OSError as error:
+            raise self._failed(error) from error
+
     def write(self, index: int, start: int, data: memoryview) -> None:
         """Bytes of a shard at an offset within it, before they are checked.
 
@@ -89,7 +103,7 @@ class Incoming:
         """
         file = self._file  # kept open by this name, should another thread drop the version
         if file is None:
-            raise StoreError(f"version {self.version} was dropped", where=str(self.directory))
+            raise self._dropped()
         offset = index * self.reader.header.shard_size + start
         try:
             while data:
@@ -141,7 +155,7 @@ class Incoming:
             self._read_messages()
             file = _File(path, os.O_RDONLY if sealed else os.O_RDWR)
             if not sealed:
-                file.reserve(self.reader.header.total_size)
+                file.extend(self.reader.header.total_size)
             self._file, self._renamed, self.servable = file, sealed, 1
             for shard in self.reader.shards:
                 if self._hash(file, shard.index, shard.size) == shard.sha256:
@@ -222,13 +236,21 @@ class Incoming:
         except OSError as error:
             raise self._failed(error) from error
 
+    def _dropped(self) -> StoreError:
+        return StoreError(f"version {self.version} was dropped", where=str(self.directory))
+
     def _failed(self, error: OSError) -> StoreError:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        return StoreError(
-            f"version {self.version} can't be kept: {error.strerror}",
-            where=str(self.directory),
-            fix="free disk space, or lower the number of kept versions" if full else None,
-        )
+        what, where = f"version {self.version} can't be kept: {error.strerror}", str(self.directory)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            fix = "free disk space, or lower the number of kept versions"
+            return DiskFull(what, where=where, fix=fix)
+        return StoreError(what, where=where)
+
+
+def free_bytes(file: int) -> int:
+    """What an ordinary user may still write to a file's disk."""
+    found = os.fstatvfs(file)
+    return found.f_bavail * found.f_frsize
 
 
 class _File:
@@ -237,14 +259,23 @@ class _File:
     def __init__(self, path: Path, flags: int) -> None:
         self.number = os.open(path, flags | os.O_CLOEXEC, 0o644)
 
-    def reserve(self, size: int) -> None:
-        """Give it its full size and blocks, so that a full disk says so before the transfer."""
+    def extend(self, size: int) -> None:
+        """Give it its full size, where the disk has the room; OSError(ENOSPC) where it hasn't.
+
+        The blocks come with each shard: all at once takes a second for some file systems, which
+        everybody further down the tree would wait for.
+        """
+        if size - os.fstat(self.number).st_blocks * 512 > free_bytes(self.number):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.ftruncate(self.number, size)
+
+    def reserve(self, offset: int, size: int) -> None:
+        """Have the blocks of a shard before it comes; OSError(ENOSPC) where there are none."""
         try:
-            os.posix_fallocate(self.number, 0, size)
+            os.posix_fallocate(self.number, offset, size)
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
                 raise
-            os.ftruncate(self.number, size)
 
     def __del__(self) -> None:
         if number := getattr(self, "number", None):

@@ -15,6 +15,7 @@ from functools import partial
 from prime_core.api.errors import PrimeError
 from prime_core.shardcast.client import Client
 from prime_core.shardcast.connection import Cancelled
+from prime_core.shardcast.incoming import DiskFull
 from prime_core.shardcast.listening import Announcements
 
 logger = logging.getLogger(__name__)
@@ -104,6 +105,8 @@ class Puller:
         except Cancelled:
             logger.debug("version %d: ended with the process", version)
         except PrimeError as error:
+            if isinstance(error, DiskFull):
+                self._client.shelf.evict_oldest(version)
             pause = self._retry.get(version, (0.0, _RETRY_S))[1]
             self._retry[version] = (time.monotonic() + pause, min(2 * pause, _LONGEST_RETRY_S))
             logger.warning("version %d isn't taken: %s", version, error)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from prime_core.api.errors import PrimeError, StoreError
-from prime_core.shardcast.incoming import Incoming
+from prime_core.shardcast.incoming import DiskFull, Incoming
 from prime_core.shardcast.library import Listing, Span
 from prime_core.store import layout
 from prime_core.store.partial import MAX_BYTES, ManifestReader
@@ -92,8 +92,8 @@ class Shelf:
                 try:
                     entry.allocate()
                     break
-                except StoreError:
-                    if not self._evict_oldest(version):
+                except DiskFull:
+                    if not self.evict_oldest(version):
                         entry.discard()
                         raise
             self._versions[version] = entry
@@ -173,17 +173,19 @@ class Shelf:
                 fix="raise the disk budget",
             )
         while self.used() + size > self._budget:
-            if not self._evict_oldest(version):
+            if not self.evict_oldest(version):
                 raise StoreError(
                     f"version {version} doesn't fit into the budget beside newer ones",
                     where=str(self.root),
                     fix="raise the disk budget",
                 )
 
-    def _evict_oldest(self, below: int) -> bool:
-        older = [version for version in self._versions if version < below]
-        if not older:
-            return False
-        logger.warning("version %d makes room for version %d", min(older), below)
-        self.drop(min(older))
-        return True
+    def evict_oldest(self, below: int) -> bool:
+        """Drop the oldest version, if it's older than `below`: the disk is full."""
+        with self._lock:
+            older = [version for version in self._versions if version < below]
+            if not older:
+                return False
+            logger.warning("version %d makes room for version %d", min(older), below)
+            self.drop(min(older))
+            return True

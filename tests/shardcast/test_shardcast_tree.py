@@ -25,6 +25,7 @@ from shardcast_support import (
 )
 
 from prime_core.api.errors import StoreError
+from prime_core.shardcast import incoming
 from prime_core.shardcast.connection import Cancelled
 from prime_core.shardcast.download import VersionFailed
 from prime_core.store import layout
@@ -205,22 +206,47 @@ def test_a_full_disk_costs_a_relay_old_versions_and_a_client_an_error(
 ) -> None:
     publish(tmp_path / "run", 0)
     publish(tmp_path / "run", 1)
-    reserve, limit = os.posix_fallocate, [1]
+    limit = [1]
 
-    def allocate(file: int, offset: int, size: int) -> None:
-        if len(list((tmp_path / "client/policies").iterdir())) > limit[0]:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        reserve(file, offset, size)
+    def free(file: int) -> int:
+        full = len(list((tmp_path / "client/policies").iterdir())) > limit[0]
+        return 0 if full else 10**9
+
+    def fail(*args: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     with origin(tmp_path / "run") as url:
         one = client([url], tmp_path / "client")
-        monkeypatch.setattr(os, "posix_fallocate", allocate)
+        monkeypatch.setattr(incoming, "free_bytes", free)
         one.fetch(0)
         one.fetch(1)
         assert one.shelf.whole() == [1], "the oldest made room"
         limit[0] = 0
         with pytest.raises(StoreError, match="No space left"):
             client([url], tmp_path / "client").fetch(1)
+        # Somebody else filled the disk after the version was begun.
+        monkeypatch.setattr(incoming, "free_bytes", lambda file: 10**9)
+        monkeypatch.setattr(os, "posix_fallocate", fail)
+        with pytest.raises(StoreError, match="No space left"):
+            client([url], tmp_path / "another").fetch(1)
+
+
+def test_a_relay_whose_disk_fills_in_mid_transfer_drops_old_versions_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(tmp_path / "run", 0)
+    reserve = os.posix_fallocate
+
+    def reserve_one(file: int, offset: int, size: int) -> None:
+        if len(list((tmp_path / "relay/policies").iterdir())) > 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        reserve(file, offset, size)
+
+    with origin(tmp_path / "run") as up, relay([up], tmp_path / "relay") as (_, shelf):
+        until(lambda: shelf.whole() == [0])
+        monkeypatch.setattr(os, "posix_fallocate", reserve_one)
+        publish(tmp_path / "run", 1)
+        until(lambda: shelf.whole() == [1])
 
 
 def test_clocks_dont_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,42 @@ class Conversation:
         )
 
 
-async def rebuild(conversations: Sequence[Conversation], chat: ChatFormat, pool: HostPool) -> None:
+@dataclass(frozen=True, slots=True)
+class Endings:
+    """What decides how a rollout ends, as it does where rollouts are played.
+
+    Attributes:
+        stop_ids: every EOS token.
+        max_prompt_tokens: a rollout's total limit is this and its own token limit.
+    """
+
+    stop_ids: frozenset[int]
+    max_prompt_tokens: int
+    max_turns: int
+
+    def stopped(self, one: Conversation, index: int) -> bool:
+        """Whether the model ended a turn itself."""
+        return one.row.completion_tokens[one.row.turn_ends[index] - 1] in self.stop_ids
+
+    def reason(self, one: Conversation, reply_tokens: int | None) -> str:
+        """How a rollout ends whose last turn the model ended; "" where it would go on.
+
+        Args:
+            reply_tokens: tokens of the environment's answer; None where it has none.
+        """
+        row = one.row
+        if reply_tokens is None:
+            return "stop"
+        if len(row.turn_ends) >= self.max_turns:
+            return "turns"
+        total = len(row.prompt_tokens) + len(row.completion_tokens) + reply_tokens
+        full = row.length >= row.max_tokens or total >= self.max_prompt_tokens + row.max_tokens
+        return "length" if full else ""
+
+
+async def rebuild(
+    conversations: Sequence[Conversation], chat: ChatFormat, pool: HostPool, endings: Endings
+) -> None:
     """Rebuild all, turn by turn; each ends whole, or with a mismatch or a failure."""
     turns = max((len(one.row.turn_ends) for one in conversations), default=0)
     for index in range(turns):
@@ -79,44 +114,70 @@ async def rebuild(conversations: Sequence[Conversation], chat: ChatFormat, pool:
             text = chat.text(one.row.completion_tokens[spoken:end])
             one.messages.append(Message("assistant", text))
         if pool.description.multi_turn:
-            await _answer(speaking, index, chat, pool)
+            await _answer(speaking, index, chat, pool, endings)
         else:
             for one in speaking:
                 if len(one.row.turn_ends) > 1:
                     one.mismatch = "several turns, though the environment never answers"
+                elif endings.stopped(one, index):
+                    _check_end(one, endings.reason(one, None))
 
 
 async def _answer(
-    speaking: Sequence[Conversation], index: int, chat: ChatFormat, pool: HostPool
+    speaking: Sequence[Conversation],
+    index: int,
+    chat: ChatFormat,
+    pool: HostPool,
+    endings: Endings,
 ) -> None:
     """Hold what follows a turn against the environment's answer to it."""
-    # at its end only one that stopped was shown to the environment, and got no answer
-    asking = [
-        one
-        for one in speaking
-        if index + 1 < len(one.row.turn_ends)
-        or (one.row.finish_reason == "stop" and one.row.score_status != "error")
-    ]
+    # a turn that met the token limit was never shown to the environment
+    asking = [one for one in speaking if endings.stopped(one, index)]
     for one, reply in zip(asking, await _replies(asking, index, pool), strict=True):
         last = index + 1 == len(one.row.turn_ends)
         if isinstance(reply, HostError):
             one.failure = f"reply: {reply.what}"
-        elif last and reply is not None:
-            one.mismatch = "ends where the environment would have answered"
         elif not last and reply is None:
             one.mismatch = f"goes on after turn {index}, which ends it"
+        elif last:
+            _check_last(one, reply, chat, endings)
         elif reply is not None:
             _compare(one, reply, index, chat)
 
 
-def _compare(one: Conversation, reply: Reply, index: int, chat: ChatFormat) -> None:
-    start, spoken, _ = one.turn(index + 1)
-    history = [*one.prompt, *one.messages]
-    last_token = one.row.completion_tokens[start - 1]
+def _check_last(one: Conversation, reply: Reply | None, chat: ChatFormat, endings: Endings) -> None:
+    if reply is None:
+        _check_end(one, endings.reason(one, None))
+        return
+    tokens = _reply_tokens(one, reply, one.row.completion_tokens[-1], chat)
+    if tokens is not None:
+        _check_end(one, endings.reason(one, len(tokens)))
+
+
+def _check_end(one: Conversation, expected: str) -> None:
+    """A rollout of status error may have been cut by a host of the node's that failed."""
+    if one.row.score_status == "error" or one.row.finish_reason == expected:
+        return
+    if expected:
+        one.mismatch = f"says {one.row.finish_reason}, it ends by {expected}"
+    else:
+        one.mismatch = "ends where the environment would have answered"
+
+
+def _reply_tokens(
+    one: Conversation, reply: Reply, last_token: int, chat: ChatFormat
+) -> tuple[int, ...] | None:
     try:
-        expected = chat.reply_tokens(history, reply.messages, last_token)
+        return chat.reply_tokens([*one.prompt, *one.messages], reply.messages, last_token)
     except RunError as error:
         one.failure = f"reply: {error.what}"
+        return None
+
+
+def _compare(one: Conversation, reply: Reply, index: int, chat: ChatFormat) -> None:
+    start, spoken, _ = one.turn(index + 1)
+    expected = _reply_tokens(one, reply, one.row.completion_tokens[start - 1], chat)
+    if expected is None:
         return
     if list(expected) != list(one.row.completion_tokens[start:spoken]):
         one.mismatch = f"the environment's words after turn {index} aren't its own"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from prime_core.api import HostError, Reward, RolloutView, Score, ScoredRollout
 from prime_core.api.check_facts import Rescored
-from prime_core.validation.conversation import Conversation, rebuild
+from prime_core.validation.conversation import Conversation, Endings, rebuild
 
 if TYPE_CHECKING:
     from prime_core.engines.chat import ChatFormat
@@ -29,6 +29,7 @@ class Rescorer:
 
     pools: Mapping[str, HostPool]
     chat: ChatFormat
+    endings: Endings
 
     async def rescore(
         self, group: PlannedGroup, rows: Sequence[RolloutView], step: int
@@ -41,7 +42,7 @@ class Rescorer:
         pool = self.pools[group.environment]
         conversations = [Conversation(row, group.task, group.prompt) for row in rows]
         whole = [one for one in conversations if one.row.length and not group.failure]
-        await rebuild(whole, self.chat, pool)
+        await rebuild(whole, self.chat, pool, self.endings)
         scores = await _score(conversations, whole, pool)
         rewards = await _rewards(pool, group, conversations, scores, step)
         return [

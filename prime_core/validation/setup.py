@@ -37,6 +37,7 @@ from prime_core.store.trace import Trace
 from prime_core.store.verdicts import VerdictBook
 from prime_core.validation.attempts import Attempts
 from prime_core.validation.auditing import Policy
+from prime_core.validation.conversation import Endings
 from prime_core.validation.judging import NamedCheck
 from prime_core.validation.pending import Pending
 from prime_core.validation.reading import Reader
@@ -200,11 +201,15 @@ def _recomputer(
     from prime_core.engines.chat import ChatFormat
     from prime_core.engines.model_files import load_tokenizer
     from prime_core.engines.planning import Planner
+    from prime_core.engines.stop_tokens import stop_tokens
 
     model_dir = config.run.dir / layout.MODEL
     engine = open_engine(config, hub, context)
     stack.callback(engine.close)
     chat = ChatFormat(load_tokenizer(model_dir, config.model.chat_template))
+    endings = Endings(
+        stop_tokens(model_dir), config.engine.max_prompt_tokens, config.engine.max_turns
+    )
     budget: LengthBudget | None = None
     if config.length_budget is not None:
         budget = hub.make("length_budget", config.length_budget, context)
@@ -232,7 +237,7 @@ def _recomputer(
         seal=lru_cache(maxsize=None)(lambda version: read_seal(store, version)),
         shares=environment_shares(config, tasks),
         planner_of=planner_of,
-        rescorer=Rescorer(pools, chat),
+        rescorer=Rescorer(pools, chat, endings),
         loop=loop,
         temperature=config.engine.temperature,
     )

@@ -12,10 +12,11 @@ from prime_core.api import HostError, Message, Reply, Reward, Score
 from prime_core.engines.planning import PlannedGroup
 from prime_core.store.schema import RolloutRow
 from prime_core.testing.toy_submission import toy_submission
-from prime_core.validation.conversation import Conversation, rebuild
+from prime_core.validation.conversation import Conversation, Endings, rebuild
 from prime_core.validation.rescoring import Rescorer
 
 PROMPT = (Message("user", "count"),)
+ENDINGS = Endings(frozenset({3, 4, 5}), max_prompt_tokens=16, max_turns=4)  # d, e and f end a turn
 
 
 class Chat:
@@ -73,7 +74,7 @@ def row(tokens=(3, 0, 2, 1, 4), mask=(1, 0, 0, 0, 1), ends=(1, 5), **changes) ->
 
 def rebuilt(made: RolloutRow, pool: Pool | None = None) -> Conversation:
     one = Conversation(made, 0, PROMPT)
-    asyncio.run(rebuild([one], Chat(), pool or Pool()))  # type: ignore[arg-type]
+    asyncio.run(rebuild([one], Chat(), pool or Pool(), ENDINGS))  # type: ignore[arg-type]
     return one
 
 
@@ -109,8 +110,21 @@ def test_an_edited_conversation_says_how_it_differs(made, pool, mismatch) -> Non
 
 
 def test_a_rollout_at_its_limit_was_never_shown_to_the_environment() -> None:
-    cut = row(tokens=(3, 4), mask=(1, 1), ends=(2,), finish_reason="length")
+    cut = row(tokens=(3, 9), mask=(1, 1), ends=(2,), finish_reason="length")
     assert rebuilt(cut).goes_on
+    assert rebuilt(cut, Pool(multi_turn=False)).goes_on
+
+
+def test_an_ending_is_the_one_that_playing_gives() -> None:
+    one = {"tokens": (3,), "mask": (1,), "ends": (1,)}
+    alone = Pool(multi_turn=False)
+    assert rebuilt(row(**one), alone).goes_on
+    assert "says length" in rebuilt(row(**one, finish_reason="length"), alone).mismatch
+    assert "says turns" in rebuilt(row(finish_reason="turns")).mismatch
+    # the answer has no room: a rollout of 2 + 16 tokens in all, 15 of them its prompt
+    narrow = {"max_tokens": 2, "prompt_tokens": list(range(15))}
+    assert rebuilt(row(**one, **narrow, finish_reason="length")).goes_on
+    assert "ends by length" in rebuilt(row(**one, **narrow)).mismatch
 
 
 def test_an_environment_that_failed_on_either_side_accuses_nobody() -> None:
@@ -123,7 +137,7 @@ def rescored(pool: Pool, *rows: RolloutRow):
     group = PlannedGroup(
         "3-node-0-0", 0, "toy", 0, "t0", tuple(range(len(rows))), None, PROMPT, (5,)
     )
-    rescorer = Rescorer({"toy": pool}, Chat())  # type: ignore[arg-type,dict-item]
+    rescorer = Rescorer({"toy": pool}, Chat(), ENDINGS)  # type: ignore[arg-type,dict-item]
     return asyncio.run(rescorer.rescore(group, rows, 3))
 
 

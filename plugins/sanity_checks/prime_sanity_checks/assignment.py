@@ -77,6 +77,9 @@ class Assignment:
             yield Finding("drop", "has no prompt, though the task has one", index)
         elif tuple(row.prompt_tokens) != assigned.prompt_tokens:
             yield Finding("reject", "the prompt isn't the rendered one", index)
+        elif not row.length:
+            # an engine says at least one token; leaving one out would choose the group's baseline
+            yield Finding("reject", "has a prompt and no completion", index)
 
     def decoy(
         self, submission: SubmissionView, context: CheckContext

@@ -149,6 +149,7 @@ class TestAssignment(SanityCheckContract):
             with_row(given, 5, temperature=0.5),
             with_row(given, 6, max_tokens=9),
             with_row(given, 7, sample=0),
+            with_row(given, 7, completion_tokens=[], completion_mask=[], score_status="error"),
             with_submission(context, replace(view, rows=view.rows[:-1])),
             with_submission(context, replace(view, groups=9)),
         ]

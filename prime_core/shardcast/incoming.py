@@ -23,7 +23,7 @@ PART = ".weights.part"  # no object's name, so that nobody takes it for the whol
 _BLOCK = 2**20
 
 
-class DiskFull(StoreError):  # noqa: N818  reads as what happened
+class DiskFull(StoreError):
     """No room for a version: an older one may have to go."""
 
 

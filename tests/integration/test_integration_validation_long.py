@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -41,6 +42,8 @@ def test_stale_weights_are_found(tiny_model: Path, tmp_path: Path) -> None:
 
 
 def test_a_killed_validator_decides_the_same_bit_for_bit(tiny_model: Path, tmp_path: Path) -> None:
+    """From one sealed version 0, whose nonce is drawn, the same run follows."""
+
     def config_in(name: str) -> Path:
         config = write_config(tmp_path / name, tiny_model, steps=16)
         text = config.read_text().replace('id = "tiny"', 'id = "tiny"\ntrust = "validate"')
@@ -48,22 +51,24 @@ def test_a_killed_validator_decides_the_same_bit_for_bit(tiny_model: Path, tmp_p
         return config
 
     train(config_in("undisturbed"))
+    undisturbed = tmp_path / "undisturbed" / "run"
     config = config_in("killed")
-    process = subprocess.Popen(command("train", config), env=environment())
+    killed = config.parent / "run"
+    later = ("steps", "outcomes", "checkpoints", "logs", "trace", "cache", "locks", "validation")
+    ignored = shutil.ignore_patterns(*later, "0000[01][1-9]", "000010", "metrics.jsonl")
+    shutil.copytree(undisturbed, killed, ignore=ignored)
+    process = subprocess.Popen(command("train", config, "--resume"), env=environment())
     for version in (2, 5, 9, 12):
-        seal = config.parent / "run" / layout.policy_seal_path(version)
-        wait_until(seal.exists, process)
+        wait_until((killed / layout.policy_seal_path(version)).exists, process)
         for child in psutil.Process(process.pid).children():
             if "validator" in child.cmdline():
                 child.kill()
     assert process.wait(600) == 0
-    undisturbed, killed = tmp_path / "undisturbed" / "run", config.parent / "run"
     assert decided(killed) == decided(undisturbed)
     outcomes(killed)
-    names = [
-        sorted(p.name for p in run.glob("steps/*/verdicts/*")) for run in (undisturbed, killed)
-    ]
-    assert names[0] == names[1]
+    runs = (undisturbed, killed)
+    first, second = (sorted(p.name for p in run.glob("steps/*/verdicts/*")) for run in runs)
+    assert first == second
 
 
 def test_two_validators_share_honest_work_of_several_turns(

@@ -47,7 +47,7 @@ def test_a_killed_validator_decides_the_same_bit_for_bit(tiny_model: Path, tmp_p
     def config_in(name: str) -> Path:
         config = write_config(tmp_path / name, tiny_model, steps=16)
         text = config.read_text().replace('id = "tiny"', 'id = "tiny"\ntrust = "validate"')
-        config.write_text(text)
+        config.write_text(text + "\n[store]\nkeep_policies = 20\n")
         return config
 
     train(config_in("undisturbed"))

@@ -18,7 +18,7 @@ from prime_core.check.subject import Blocked
 Item = tuple[int, str]
 
 FIRST, LARGEST = 8, 256  # completions that are sent at once
-MOST_LOST = 40  # what lost hosts may cost, see `loss`, before a verifier isn't asked any more
+MOST_LOST = 24  # what lost hosts may cost, see `loss`, before a verifier isn't asked any more
 
 
 def completion_of(text: str, token_count: int | None = None) -> Completion:

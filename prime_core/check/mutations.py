@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+SIGNIFICANT = 9  # digits; the tenth of a computed float may differ between right ways to get it
 NUMBER = re.compile(r"(?<![\w.])-?\d{1,15}(?:\.\d{1,9})?(?![\w.])")
 
 
@@ -31,7 +32,8 @@ def _changes(target: str) -> list[str]:
     if match is not None:
         if "." in text:
             # One unit in the last place is the nearest neighbour; closer may be rounding.
-            last = f"{text[:-1]}{(int(text[-1]) + 1) % 10}"
+            at = _last_place(text)
+            last = f"{text[:at]}{(int(text[at]) + 1) % 10}{text[at + 1 :]}"
             other = text.lstrip("-") if text.startswith("-") else f"-{text}"
             return [last, f"1{text.lstrip('-')}", *([other] if float(text) else [])]
         value = int(text)
@@ -40,3 +42,10 @@ def _changes(target: str) -> list[str]:
     if re.fullmatch(r"[A-Za-z]{4,24}", text):
         return [text[::-1] if text[::-1].lower() != text.lower() else text + "x", f"{text}ness"]
     return []
+
+
+def _last_place(number: str) -> int:
+    """Where the last digit stands that counts; what a float has behind it is noise."""
+    zeros = len(number) - len(number.lstrip("-0."))
+    places = [at for at, sign in enumerate(number) if sign.isdigit() and at >= zeros]
+    return places[:SIGNIFICANT][-1] if places else len(number) - 1

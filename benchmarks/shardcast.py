@@ -112,14 +112,14 @@ def machine(mib: int, rounds: int, scratch: Path, venv: Path) -> dict[str, float
     return found
 
 
-def shaped(scratch: Path, mib: int) -> dict[str, float]:
+def shaped(scratch: Path, mib: int, mbit: int) -> dict[str, float]:
     """Depth, one fast link, and many clients at few relays, over links of known rates."""
     weights = scratch / "links.safetensors"
     make_weights(weights, mib * 2**20)
     bits = weights.stat().st_size * 8
     found: dict[str, float] = {}
     for depth in (1, 3):
-        found[f"depth_{depth}_s"] = links.chain(weights, scratch / f"depth{depth}", depth, 500)
+        found[f"depth_{depth}_s"] = links.chain(weights, scratch / f"depth{depth}", depth, mbit)
         say(f"depth {depth} {found[f'depth_{depth}_s']:.2f} s")
     found["depth_3_times_1"] = found["depth_3_s"] / found["depth_1_s"]
     seconds = links.fan(weights, scratch / "fast", (1000,), 1, 1000, "sampled")
@@ -143,6 +143,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mib", type=int, default=1024)
     parser.add_argument("--link-mib", type=int, default=256)
+    parser.add_argument("--link-mbit", type=int, default=500, help="of every link of a chain")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--parts", default="machine,links")
     parser.add_argument("--venv", type=Path, default=Path("runs/public-shardcast"))
@@ -158,7 +159,7 @@ def main() -> None:
         if "machine" in options.parts:
             found |= machine(options.mib, options.rounds, Path(scratch), options.venv)
         if "links" in options.parts and links.possible():
-            found |= shaped(Path(scratch), options.link_mib)
+            found |= shaped(Path(scratch), options.link_mib, options.link_mbit)
     found["load_after"] = os.getloadavg()[0]
     if options.json:
         print(json.dumps(found))

@@ -15,7 +15,8 @@ MAX_TRIED = 20  # statements looked at, from the last
 
 # runs of white space are possessive: nothing behind them may give them back
 _WORDS = re.compile(
-    r"(?<![^\W_])(?<!/)(?:(?:final|correct)\s++(?:answer|result)|answers?|ans)\b(?:\.(?=\s*\S))?_?"
+    r"(?<![^\W_])(?<!/)(?:(?:final|correct)\s++(?:answer|result)|answers?|ans|"
+    r"(?:correct|right)\s++(?:option|choice|alternative))\b(?:\.(?=\s*\S))?_?"
     r"(?:\s++(?:to|for|of)\s[^.:\n$]{1,80}?(?=\s(?:is|are)\b))?"
     r"\}?\s*+(?:\*\*|__)?+\s*+(?:[:=]|\s[-–—](?=\s)|->|→|\bis\b|\bare\b|\bequals\b|"
     r"\b(?:will|should|must|has to) be\b|\bturns out to be\b|\bcomes (?:out )?to\b)"

@@ -88,3 +88,20 @@ def test_both_signs_are_named_once(value: int) -> None:
 )
 def test_whole_numbers_in_words(words: str, number: int | None) -> None:
     assert numeral(words) == number
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The correct option is ({a}).",
+        "So the right choice is {a}.",
+        "**Correct option: {a}**",
+    ],
+)
+@pytest.mark.parametrize("letter", "ABCDE")
+def test_a_correct_option_is_a_statement(said: str, letter: str) -> None:
+    other = "C" if letter == "B" else "B"
+    for answer, value in ((letter, 1.0), (other, 0.0)):
+        assert VERIFIER.explain(letter, said.format(a=answer)).value == value
+    doubted = said.format(a=letter) + f" But {other} is possible too."
+    assert VERIFIER.explain(letter, doubted).value == 0.0

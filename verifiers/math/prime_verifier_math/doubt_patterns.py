@@ -31,7 +31,8 @@ _VERB = (
 )
 _UNIT = rf"(?P<noun>\s+(?!{_VERB})[A-Za-z]{{1,15}})?"
 # words name an answer only where what surrounds them leaves no doubt that something does
-_NAME = rf"(?P<name>(?!{_VERB})(?:(?-i:[A-Z][a-z]{{1,20}})(?: (?-i:[A-Z][a-z]{{1,20}}))?|[a-z]{{2,15}}))"
+_CAPITALS = r"(?-i:[A-Z][a-z]{1,20})(?: (?-i:[A-Z][a-z]{1,20}))?"
+_NAME = rf"(?P<name>(?!{_VERB})(?:{_CAPITALS}|[a-z]{{2,15}}))"
 # one word that is a name for certain
 _PROPER = r"(?P<name>(?-i:[A-Z][a-z]{1,20}))"
 _EITHER = rf"(?<![\w.\\])(?:{_VALUE}|{_NAME})"

@@ -6,6 +6,7 @@ left, whatever state it was in.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -89,8 +90,11 @@ class Zygote:
     def kill(self) -> None:
         """End everything of this jail and remove its cgroup."""
         self.channel.close()
-        if not self._below_launcher and self.process.poll() is None:
-            self._end_without_namespace()
+        if self.process.poll() is None:
+            if not self._below_launcher:
+                self._end_without_namespace()
+            elif not self._ready:
+                self._end_half_started()
         self.process.kill()
         try:
             self.process.wait(DEATH_LIMIT_S)
@@ -105,6 +109,14 @@ class Zygote:
                 shutil.rmtree(self._folder, ignore_errors=True)
             if self.cgroup is not None:
                 self.cgroup.remove()
+
+    def _end_half_started(self) -> None:
+        """A launcher's child may not have asked yet to die with it: then it would wait for ever."""
+        os.kill(self.process.pid, signal.SIGSTOP)  # so that it starts nothing while we look
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        for process in descendants(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
 
     def _end_without_namespace(self) -> None:
         """No kernel ends the descendants for us: the zygote does, when its channel closes."""

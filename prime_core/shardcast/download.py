@@ -94,7 +94,8 @@ class Download:
         self._shelf, self._relays, self._settings = shelf, relays, settings
         self._counters, self._changed = counters, changed
         self._stop = stop or threading.Event()
-        self._flights = Flights()
+        # Two fill a link between two servers; more relays are more links.
+        self._flights = Flights(max(2, len(relays.addresses)))
         self._entry: Incoming | None = None
         self._error: PrimeError | None = None
         self._gone: set[str] = set()
@@ -244,7 +245,7 @@ class Download:
         def take(data: memoryview) -> None:
             digest.update(data)
             entry.write(flight.index, flight.received, data)
-            flight.received += len(data)
+            self._flights.advance(flight, len(data))
 
         def over() -> bool:
             return flight.cancelled

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 TAKE_OVER = 4.0  # times the median of those that have landed: a transfer that lasts longer is slow
+NEAR = 0.75
 _SETTLED_S = 1.0  # and at least so long
 
 
@@ -34,16 +35,25 @@ class Flight:
     whole: bool = False  # no delta is asked for any more
     taken_over: bool = False  # once: where all are slow, taking over again and again is waste
 
+    @property
+    def near(self) -> bool:
+        """Whether it's nearly there, so that the next may start."""
+        return self.received >= NEAR * self.size
+
 
 class Flights:
     """The shards of one version between its messages and its file.
 
-    One shard flies alone, then two, and so on: shards that share a link all land at its end, and
-    whoever is further down the tree waits for the first.
+    One shard flies alone, then two, and so on; another starts when one of them is nearly there.
+    Shards that share a link all land at its end, and whoever is further down the tree waits for
+    the first.
+
+    Args:
+        far: how many may be far from their end at once, by default any number.
     """
 
-    def __init__(self) -> None:
-        self._at_once = 1
+    def __init__(self, far: int = 1000) -> None:
+        self._at_once, self._far = 1, far
         self._condition = threading.Condition()
         self._waiting: dict[int, Flight] = {}
         self._flying: dict[int, Flight] = {}
@@ -64,7 +74,7 @@ class Flights:
         """
         with self._condition:
             while not self._over:
-                if self._waiting and len(self._flying) < self._at_once:
+                if self._waiting and len(self._flying) < self._at_once and self._room():
                     flight = self._waiting.pop(min(self._waiting))
                     flight.address, flight.received, flight.cancelled = None, 0, False
                     self._flying[flight.index] = flight
@@ -73,6 +83,14 @@ class Flights:
                     self._cancel_slowest(replaceable)
                 self._condition.wait(0.25)
             return None
+
+    def advance(self, flight: Flight, count: int) -> None:
+        """So many more bytes have come."""
+        was_near = flight.near
+        flight.received += count
+        if flight.near and not was_near:
+            with self._condition:
+                self._condition.notify()
 
     def back(self, flight: Flight) -> None:
         """It failed or was cancelled: somebody fetches it again."""
@@ -97,6 +115,9 @@ class Flights:
             for flight in self._flying.values():
                 flight.cancelled = True
             self._condition.notify_all()
+
+    def _room(self) -> bool:
+        return sum(not flight.near for flight in self._flying.values()) < self._far
 
     def _cancel_slowest(self, replaceable: Callable[[Flight], bool]) -> None:
         """With nothing else left to do: have the slowest flight start again elsewhere."""

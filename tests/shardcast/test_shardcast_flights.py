@@ -37,6 +37,24 @@ def test_shards_leave_in_order_the_first_one_alone() -> None:
     assert taken[0].cancelled
 
 
+def test_the_next_shard_starts_when_one_is_nearly_there() -> None:
+    flights = Flights(far=1)
+    for index in range(4):
+        flights.add(index, 100)
+    flights.landed(airborne(flights, "a"))
+    second = airborne(flights, "a")
+    taken: list[Flight] = []
+    thread = threading.Thread(target=lambda: taken.append(airborne(flights, "a")))
+    thread.start()
+    flights.advance(second, 74)
+    thread.join(0.2)
+    assert taken == []
+    flights.advance(second, 1)
+    thread.join()
+    assert taken[0].index == 2
+    flights.end()
+
+
 @pytest.mark.parametrize("another", [True, False])
 def test_a_slow_shard_is_taken_over_once_where_somebody_else_can_be_asked(another: bool) -> None:
     flights = Flights()

@@ -22,6 +22,7 @@ LEVELS = ("none", "bronze", "silver", "gold")
 Hex32 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}\z")]
 Line = Annotated[str, Field(max_length=2000)]
 Count = Annotated[int, Field(ge=0, lt=2**63)]
+Moment = Annotated[int, Field(ge=0, lt=253_402_300_800)]  # seconds since 1970, before year 10000
 Level = Literal["none", "bronze", "silver", "gold"]
 S = TypeVar("S", bound="Statement")
 
@@ -154,7 +155,7 @@ class Publication(Statement):
     datasets: tuple[Dataset, ...]
     dependencies: tuple[Dependency, ...]
     check: Check
-    published_at: Count
+    published_at: Moment
 
     @model_validator(mode="after")
     def _names_agree(self) -> Publication:
@@ -182,4 +183,4 @@ class Yank(Statement):
     version: Line
     sha256: Hex32
     reason: Annotated[str, Field(min_length=1, max_length=500)]
-    yanked_at: Count
+    yanked_at: Moment

@@ -12,11 +12,14 @@ import csv
 import hashlib
 import importlib.util
 import io
+import lzma
 import os
+import struct
 import subprocess
 import sys
 import tomllib
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.parser import Parser
@@ -212,8 +215,8 @@ def _contents(data: bytes, filename: str) -> dict[str, bytes]:
                     raise FormatError(f"{path} is a symbolic link", where=filename)
                 with archive.open(entry) as file:
                     contents[path] = file.read(entry.file_size + 1)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, OSError, EOFError,
-            RuntimeError, ValueError) as error:  # fmt: skip
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, struct.error,
+            NotImplementedError, OSError, EOFError, RuntimeError, ValueError) as error:  # fmt: skip
         raise FormatError(f"not a wheel: {error}", where=filename) from error
     return contents
 
@@ -229,7 +232,11 @@ def _safe(path: str, filename: str) -> str:
 def _check_record(contents: Mapping[str, bytes], folder: str, filename: str) -> None:
     """Every file but RECORD itself is listed with its right SHA-256, and nothing else is."""
     own = f"{folder}/RECORD"
-    rows = {row[0]: row for row in csv.reader(_text(contents, own, filename).splitlines()) if row}
+    lines = _text(contents, own, filename).splitlines()
+    try:
+        rows = {row[0]: row for row in csv.reader(lines) if row}
+    except csv.Error as error:
+        raise FormatError(f"RECORD can't be read: {error}", where=filename) from error
     exempt = {own, f"{own}.jws", f"{own}.p7s"}
     absent = sorted(set(contents) - set(rows) - exempt)
     ghosts = sorted(set(rows) - set(contents))

@@ -25,8 +25,32 @@ def site_pages(
     pages["index.html"] = catalogue(projects)
     for name, releases in projects.items():
         shown = {release.key: _shown(source, release, problems) for release in releases}
-        pages[f"{layout.PROJECTS}/{name}/index.html"] = project_page(name, releases, shown)
+        pages[f"{layout.PROJECTS}/{name}/index.html"] = _project(name, releases, shown, problems)
     return pages
+
+
+def _project(
+    name: str, releases: Sequence[Release], shown: Mapping[str, Shown], problems: list[PrimeError]
+) -> bytes:
+    """A project's page; what its publisher put into card or report can't spoil the others'."""
+    try:
+        return project_page(name, releases, shown)
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        problems.append(
+            FormatError(
+                f"the card or report of {name} can't be shown: {error!r:.200}",
+                where=f"{layout.PROJECTS}/{name}",
+                fix="publish its next version with `prime-core publish`, which writes both",
+            )
+        )
+        return project_page(name, releases, {})
 
 
 def _shown(source: Source, release: Release, problems: list[PrimeError]) -> Shown:

@@ -34,12 +34,13 @@ def environment_part(shown: Mapping[str, Any]) -> str:
         ("Data set", short(str(shown["dataset_digest"]))),
     ]
     listed = "".join(f"<div><dt>{key}</dt><dd>{value}</dd></div>" for key, value in facts)
+    measured = int(shown["measured"])
     samples = "".join(_sample(each, at == 0) for at, each in enumerate(shown["samples"]))
     spread = "".join(_distribution(each) for each in shown["distributions"])
     return (
         f"<section><h2>Environment {name}</h2><dl>{listed}</dl>"
         f"<h3>Samples</h3>{samples}"
-        f"<h3>Score distributions</h3><p>What policies without a model get on {shown['measured']} "
+        f"<h3>Score distributions</h3><p>What policies without a model get on {measured} "
         f'tasks.</p><div class="grid">{spread}</div></section>'
     )
 

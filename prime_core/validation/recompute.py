@@ -138,7 +138,7 @@ class Recomputer:
         order = sorted(range(len(rows)), key=lambda index: len(rows[index].completion_tokens))
         for start in range(0, len(order), ROWS_A_PASS):
             part = [rows[index] for index in order[start : start + ROWS_A_PASS]]
-            prefills = self.engine.prefill([self._request(row) for row in part])
+            prefills = self.engine.prefill([prefill_request(row, self.temperature) for row in part])
             for row, prefill in zip(part, prefills, strict=True):
                 own = np.asarray(row.completion_mask, dtype=bool)
                 if prefill.draws is None:
@@ -157,17 +157,6 @@ class Recomputer:
         by_row = dict(zip(order, found, strict=True))
         return [by_row[index] for index in range(len(rows))]
 
-    def _request(self, row: RolloutView) -> PrefillRequest:
-        mask = np.asarray(row.completion_mask, dtype=np.int64)
-        positions = np.where(mask == 1, np.cumsum(mask) - 1, -1)
-        return PrefillRequest(
-            token_ids=(*row.prompt_tokens, *row.completion_tokens),
-            start=len(row.prompt_tokens),
-            temperature=self.temperature,
-            seed=row.sampling_seed,
-            positions=tuple(positions.tolist()),
-        )
-
     def _load(self, version: int) -> None:
         if self.loaded == version:
             return
@@ -180,6 +169,19 @@ class Recomputer:
                 fix="report it to the engine's authors: load() returns the digest of what it read",
             )
         self.loaded, self.loads = version, self.loads + 1
+
+
+def prefill_request(row: RolloutView, temperature: float) -> PrefillRequest:
+    """What is asked of the engine about a row: its whole sequence, with its seed's races."""
+    mask = np.asarray(row.completion_mask, dtype=np.int64)
+    positions = np.where(mask == 1, np.cumsum(mask) - 1, -1)
+    return PrefillRequest(
+        token_ids=(*row.prompt_tokens, *row.completion_tokens),
+        start=len(row.prompt_tokens),
+        temperature=temperature,
+        seed=row.sampling_seed,
+        positions=tuple(positions.tolist()),
+    )
 
 
 def _with_proofs(row: RolloutView, values: RowPrefill, hidden: Any) -> Computed:

@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "outcomes": ("prime_core.cli.outcomes", "outcomes", "Balance of a run's rollouts."),
     "why": ("prime_core.cli.outcomes", "why", "Tell one sample's life."),
     "validate": ("prime_core.cli.validation", "validate", "Judge one submission by hand."),
+    "attack": ("prime_core.cli.attack", "attack", "Play dishonest nodes against a run's checks."),
     "audit-plan": (
         "prime_core.cli.validation",
         "audit_plan",

@@ -1,0 +1,251 @@
+"""Plays attacks and honest nodes in one world, and counts what the checks made of them.
+
+Called by `prime-core attack`, tests and benchmarks. Honest submissions are made once and shared by
+all attacks; a forward pass that two files need is made once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from prime_core.api import RunError
+from prime_core.testing.attacks.attack import Attack, Attempt
+from prime_core.testing.attacks.catalogue import ATTACKS, BY_NAME
+from prime_core.testing.attacks.judging import Judge, Judged
+from prime_core.testing.attacks.node import honest
+from prime_core.toploc.noise import upper_bound
+
+if TYPE_CHECKING:
+    from prime_core.testing.attacks.world import World
+    from prime_core.validation.context import FileContext
+
+HONEST = 1_000_000  # first index of submissions that are judged for noise alone
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one attack's files.
+
+    Attributes:
+        caught: files that met the attack's ending: rejected, or accepted without the group.
+        by: first check that found them; "" for accepted ones.
+        severities: of the verdicts.
+        cpu_s: seconds of this process a file, forging not included.
+        reason: of the first that was caught.
+    """
+
+    attack: str
+    files: int
+    caught: int
+    by: Mapping[str, int]
+    severities: Mapping[str, int]
+    cpu_s: float
+    reason: str
+
+    @property
+    def bound(self) -> float:
+        """Clopper-Pearson's 95 % lower bound on the share that is caught."""
+        return 1.0 - upper_bound(self.files - self.caught, self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """The largest deviations of honest files, in the units of the checks' parameters."""
+
+    logprob_mean: float = 0.0
+    logprob_token: float = 0.0
+    race_gap: float = 0.0
+    lost_share: float = 0.0
+    exponent_mismatches: int = 0
+    mantissa_mean: float = 0.0
+    sampling_z: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What became of honest files in one setting.
+
+    Attributes:
+        setting: in which the node differs from the validator.
+        cpu_s: seconds a file by check, of this process.
+        generate_s: seconds a file that making it took.
+    """
+
+    setting: str
+    files: int
+    groups: int
+    rejected: int
+    by: Mapping[str, int]
+    margins: Margins
+    cpu_s: Mapping[str, float] = field(default_factory=dict)
+    generate_s: float = 0.0
+
+
+def chosen(world: World, names: Sequence[str]) -> list[Attack]:
+    """Attacks by name, all that make sense in this run for none.
+
+    Raises:
+        RunError: a name that isn't one, or an attack that makes no sense in this run.
+    """
+    unknown = [name for name in names if name not in BY_NAME]
+    if unknown:
+        raise RunError(
+            f"there is no attack {', '.join(unknown)}",
+            where="--attack",
+            fix=f"one of: {', '.join(BY_NAME)}",
+        )
+    found = [BY_NAME[name] for name in names] or list(ATTACKS)
+    fitting = [attack for attack in found if _fits(world, attack)]
+    if names and len(fitting) < len(found):
+        lacking = [f"{attack.name} ({attack.needs})" for attack in found if attack not in fitting]
+        raise RunError(
+            f"this run lacks what an attack needs: {', '.join(lacking)}",
+            where="--attack",
+            fix="choose a run that has it",
+        )
+    return fitting
+
+
+def _fits(world: World, attack: Attack) -> bool:
+    pools = [pool.description for pool in world.recomputer.rescorer.pools.values()]
+    return {
+        "": True,
+        "length_budget": world.config.length_budget is not None,
+        "multi_turn": any(each.multi_turn for each in pools),
+        "gold": all(each.has_gold for each in pools),
+    }[attack.needs]
+
+
+def play(
+    world: World, judge: Judge, attack: Attack, attempts: Sequence[Attempt], *, seed: int = 0
+) -> Result:
+    """Let an attack spoil honest submissions, and judge what it made."""
+    spoilt = attack.forge(world, attempts, Random(f"{attack.name} {seed}"))
+    started = time.process_time()
+    judged = judge.judge(spoilt)
+    seconds = (time.process_time() - started) / max(1, len(judged))
+    caught = [each for each in judged if _is_caught(attack, each)]
+    world.forget()
+    return Result(
+        attack=attack.name,
+        files=len(judged),
+        caught=len(caught),
+        by=dict(Counter(_found_by(each) for each in judged)),
+        severities=dict(Counter(each.verdict.severity or "accepted" for each in judged)),
+        cpu_s=seconds,
+        reason=next((each.verdict.reason for each in caught), ""),
+    )
+
+
+def _is_caught(attack: Attack, judged: Judged) -> bool:
+    if attack.ending == "drop":
+        return judged.caught or bool(judged.verdict.dropped)
+    return judged.caught
+
+
+def _found_by(judged: Judged) -> str:
+    dropped = judged.verdict.dropped
+    return judged.verdict.check or (dropped[0].check if dropped else "")
+
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "as configured": {},
+    "eager attention": {"attention": "eager"},
+    "other batches": {"batch_size": 7},
+    "other thread count": {"threads": 2},
+}
+
+
+def base(world: World, judge: Judge, count: int) -> list[Attempt]:
+    """Honest submissions for attacks to spoil; what is computed about them is kept.
+
+    Raises:
+        RunError: one is rejected, so that nothing can be measured in this run.
+    """
+    attempts = honest(world, count)
+    for judged in judge.judge(attempts):
+        if judged.caught:
+            raise RunError(
+                f"an honest file is rejected by {judged.verdict.check}: {judged.verdict.reason}",
+                where="[[checks]]",
+                fix="calibrate the checks' thresholds",
+            )
+    world.keep()
+    return attempts
+
+
+def noise(world: World, judge: Judge, files: int, *, first: int = HONEST) -> list[Noise]:
+    """Honest files of nodes that differ in their engine's settings, evenly over the settings.
+
+    Nothing is remembered from one file to another, so that costs are those of a validator.
+    """
+    found = []
+    share = -(-files // len(SETTINGS))
+    for index, (setting, params) in enumerate(SETTINGS.items()):
+        started = time.process_time()
+        attempts = honest(world, share, first=first + index * share, **params)
+        made = (time.process_time() - started) / share
+        world.forget()
+        judged = judge.judge(attempts)
+        found.append(_noise(setting, judged, made))
+        world.forget()
+    return found
+
+
+def _noise(setting: str, judged: Sequence[Judged], made: float) -> Noise:
+    rejected = [each for each in judged if each.caught]
+    names = list(dict.fromkeys(name for each in judged for name in each.cpu))
+    return Noise(
+        setting=setting,
+        files=len(judged),
+        groups=sum(each.context.view.groups for each in judged),
+        rejected=len(rejected),
+        by=dict(Counter(each.verdict.check for each in rejected)),
+        margins=_largest([_margins(each.context) for each in judged if not each.caught]),
+        cpu_s={
+            name: sum(each.cpu.get(name, 0.0) for each in judged) / len(judged) for name in names
+        },
+        generate_s=made,
+    )
+
+
+def _margins(context: FileContext) -> Margins:
+    """How far one accepted file's rows are off."""
+    rows = [index for index, row in enumerate(context.view.rows) if row.length]
+    found = []
+    reports = context.verify_proofs(
+        rows, exponent_mismatches=128, mantissa_mean=2.0**64, mantissa_median=2.0**64
+    )
+    for index, prefill, report in zip(rows, context.prefill(rows), reports, strict=True):
+        row = context.view.rows[index]
+        own = np.asarray(row.completion_mask, dtype=bool)
+        errors = np.abs(np.asarray(row.completion_logprobs)[own] - np.asarray(prefill.logprobs))
+        gaps = np.asarray(prefill.race_gaps)
+        away = np.asarray(prefill.logprobs) - np.asarray(prefill.means)
+        spread = float(np.asarray(prefill.variances).sum())
+        found.append(
+            Margins(
+                logprob_mean=float(errors.mean()),
+                logprob_token=float(errors.max()),
+                race_gap=float(gaps.max()),
+                lost_share=float((gaps > 0).mean()),
+                exponent_mismatches=max(c.exponent_mismatches for c in report.chunks),
+                mantissa_mean=max(c.mantissa_mean for c in report.chunks),
+                sampling_z=abs(float(away.sum())) / (spread + 4.0) ** 0.5,
+            )
+        )
+    return _largest(found)
+
+
+def _largest(found: Sequence[Margins]) -> Margins:
+    if not found:
+        return Margins()
+    names = Margins.__slots__
+    return Margins(**{name: max(getattr(each, name) for each in found) for name in names})

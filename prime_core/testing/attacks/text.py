@@ -1,0 +1,315 @@
+"""Nodes that submit words which the seeds don't draw; everything else of their files is honest.
+
+Log-probabilities and proofs come from an honest forward pass of the claimed policy over the words
+that are submitted, scores from the verifier: what a node can do at best once it has chosen them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from random import Random
+from typing import TypeAlias
+
+from prime_core.engines.planning import PlannedGroup
+from prime_core.store.records import Dispatch
+from prime_core.store.schema import RolloutRow
+from prime_core.testing.attacks.attack import Attempt, Forge
+from prime_core.testing.attacks.node import Replan, produce, reworded
+from prime_core.testing.attacks.world import World
+
+Said: TypeAlias = tuple[list[int], str]  # the completion's tokens and its finish reason
+Edit: TypeAlias = Callable[[World, RolloutRow, Random], Said]
+
+POISON = 12  # tokens that are planted
+CHANGED = 3  # tokens that an edit within the text replaces
+
+
+def reword(
+    world: World, attempts: Sequence[Attempt], changed: Sequence[dict[int, RolloutRow]]
+) -> list[Attempt]:
+    """Submissions with some rows exchanged, the forward passes of all made together."""
+    world.prefill([row for rows in changed for row in rows.values() if row.length])
+    return [reworded(world, attempt, rows) for attempt, rows in zip(attempts, changed, strict=True)]
+
+
+def saying(row: RolloutRow, tokens: Sequence[int], finish: str) -> RolloutRow:
+    """A row of one turn with these tokens."""
+    return replace(
+        row,
+        completion_tokens=list(tokens),
+        completion_mask=[True] * len(tokens),
+        completion_logprobs=[0.0] * len(tokens),
+        finish_reason=finish,
+        turn_ends=[len(tokens)],
+    )
+
+
+def longest(rows: Sequence[RolloutRow]) -> int:
+    """The row that leaves most to edit."""
+    return max(range(len(rows)), key=lambda index: rows[index].length)
+
+
+def in_one_row(edit: Edit) -> Forge:
+    """Edits the longest rollout of each file; all others are honest."""
+
+    def forge(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
+        changed = []
+        for attempt in attempts:
+            index = longest(attempt.rows)
+            row = attempt.rows[index]
+            changed.append({index: saying(row, *edit(world, row, rng))})
+        return reword(world, attempts, changed)
+
+    return forge
+
+
+def padded(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
+    """The shortest rollout doesn't end: its last word is repeated up to the token limit."""
+    changed = []
+    for attempt in attempts:
+        index = min(range(len(attempt.rows)), key=lambda i: attempt.rows[i].length)
+        tokens = _padded(world, attempt.rows[index], rng)
+        changed.append({index: saying(attempt.rows[index], tokens, "length")})
+    return reword(world, attempts, changed)
+
+
+def _padded(world: World, row: RolloutRow, rng: Random) -> list[int]:
+    tokens = _open(world, row) or _words(world, 1, rng)
+    return [*tokens, *[tokens[-1]] * (world.facts.max_tokens - len(tokens))]
+
+
+def overlong(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
+    """A rollout beyond the token limit, which its row says is higher."""
+    changed = []
+    for attempt in attempts:
+        row = attempt.rows[0]
+        tokens = [*_padded(world, row, rng), *_words(world, 4, rng)]
+        longer = replace(row, max_tokens=row.max_tokens + 4)
+        changed.append({0: saying(longer, tokens, "length")})
+    return reword(world, attempts, changed)
+
+
+def in_all_rows(edit: Edit) -> Forge:
+    """Edits every rollout."""
+
+    def forge(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
+        changed = [
+            {i: saying(row, *edit(world, row, rng)) for i, row in enumerate(each.rows)}
+            for each in attempts
+        ]
+        return reword(world, attempts, changed)
+
+    return forge
+
+
+def _words(world: World, count: int, rng: Random) -> list[int]:
+    """Tokens that end nothing."""
+    facts = world.facts
+    size = min(facts.vocabulary, len(world.tokenizer))
+    special = {*facts.stop_ids, *world.tokenizer.all_special_ids}
+    plain = [token for token in range(size) if token not in special]
+    return rng.choices(plain, k=count)
+
+
+def _end(world: World) -> int:
+    return min(world.facts.stop_ids)
+
+
+def _open(world: World, row: RolloutRow) -> list[int]:
+    """The tokens without their end token."""
+    return [token for token in row.completion_tokens if token not in world.facts.stop_ids]
+
+
+def suffix(world: World, row: RolloutRow, rng: Random) -> Said:
+    """An honest completion, then planted words, then the end."""
+    room = world.facts.max_tokens - POISON - 1
+    return [*_open(world, row)[:room], *_words(world, POISON, rng), _end(world)], "stop"
+
+
+def after_the_end(world: World, row: RolloutRow, rng: Random) -> Said:
+    """Planted words behind the end token, where a verifier doesn't look."""
+    room = world.facts.max_tokens - POISON - 2
+    tokens = [*_open(world, row)[:room], _end(world), *_words(world, POISON, rng), _end(world)]
+    return tokens, "stop"
+
+
+def prefix(world: World, row: RolloutRow, rng: Random) -> Said:
+    """Planted words, then what the model said."""
+    room = world.facts.max_tokens - POISON - 1
+    return [*_words(world, POISON, rng), *_open(world, row)[:room], _end(world)], "stop"
+
+
+def within(world: World, row: RolloutRow, rng: Random) -> Said:
+    """A few tokens replaced in the middle, the rest as it was."""
+    tokens = list(row.completion_tokens)
+    for place in rng.sample(range(max(1, len(tokens) - 1)), min(CHANGED, max(1, len(tokens) - 1))):
+        tokens[place] = _other(world, tokens[place], rng)
+    return tokens, row.finish_reason
+
+
+def one_token(world: World, row: RolloutRow, rng: Random) -> Said:
+    """One token replaced."""
+    tokens = list(row.completion_tokens)
+    place = rng.randrange(max(1, len(tokens) - 1))
+    tokens[place] = _other(world, tokens[place], rng)
+    return tokens, row.finish_reason
+
+
+def _other(world: World, token: int, rng: Random) -> int:
+    while (found := _words(world, 1, rng)[0]) == token:
+        pass
+    return found
+
+
+def truncated(world: World, row: RolloutRow, rng: Random) -> Said:
+    """Half of it, as if a limit had cut it."""
+    return _half(world, row), "length"
+
+
+def ended_early(world: World, row: RolloutRow, rng: Random) -> Said:
+    """Half of it, and an end token that wasn't drawn."""
+    return [*_half(world, row), _end(world)], "stop"
+
+
+def _half(world: World, row: RolloutRow) -> list[int]:
+    tokens = _open(world, row)
+    half = tokens[: max(1, len(tokens) // 2)]
+    return half or [row.completion_tokens[0]]
+
+
+def forced(world: World, row: RolloutRow, rng: Random) -> Said:
+    """Somebody else's words altogether."""
+    room = world.facts.max_tokens - 1
+    count = min(room, max(4, row.length - 1))
+    return [*_words(world, count, rng), _end(world)], "stop"
+
+
+def golden(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
+    """The gold answer in every rollout."""
+    changed = []
+    for attempt in attempts:
+        plan = world.recomputer.plan(attempt.dispatch, attempt.dispatch.node_class)
+        said = {group.group_id: _gold(world, group.environment, group.task) for group in plan}
+        changed.append(
+            {
+                index: saying(row, [*said[row.group_id], _end(world)], "stop")
+                for index, row in enumerate(attempt.rows)
+            }
+        )
+    return reword(world, attempts, changed)
+
+
+def _gold(world: World, environment: str, task: int) -> list[int]:
+    pool = world.recomputer.rescorer.pools[environment]
+    text = world.recomputer.loop.run(pool.gold(task))
+    tokens = world.tokenizer.encode(text, add_special_tokens=False)
+    return list(tokens[: world.facts.max_tokens - 1])
+
+
+def drawn(*, temperature: float | None = None, seeds: int = 0) -> Forge:
+    """Words that the claimed policy drew, though not as it should have.
+
+    Args:
+        temperature: a factor on the run's.
+        seeds: so many other seeds are tried for each sample, and the best reward kept.
+    """
+
+    def forge(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
+        factor = None if temperature is None else temperature * world.facts.temperature
+        best: list[list[RolloutRow]] = []
+        for shift in range(1, seeds + 1) if seeds else (0,):
+            dispatches = [each.dispatch for each in attempts]
+            tried = produce(
+                *(world, dispatches, world.engine()), temperature=factor, replan=shifted(shift)
+            )
+            best = [
+                [_better(old, new) for old, new in zip(before, now, strict=True)]
+                for before, now in zip(best or tried, tried, strict=True)
+            ]
+        changed = [
+            {
+                index: replace(row, sampling_seed=honest.sampling_seed)
+                for index, (row, honest) in enumerate(zip(rows, attempt.rows, strict=True))
+            }
+            for rows, attempt in zip(best, attempts, strict=True)
+        ]
+        return reword(world, attempts, changed)
+
+    return forge
+
+
+def shifted(by: int) -> Replan:
+    """The assigned groups with other seeds."""
+
+    def replan(_: Dispatch, plan: list[PlannedGroup]) -> list[PlannedGroup]:
+        return [replace(g, seeds=tuple((s + by) % 2**63 for s in g.seeds)) for g in plan]
+
+    return replan
+
+
+def _better(old: RolloutRow, new: RolloutRow) -> RolloutRow:
+    return new if (new.reward or 0.0) > (old.reward or 0.0) else old
+
+
+def best_copied(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
+    """The group's worst sample gives way to a copy of its best."""
+    changed = []
+    for attempt in attempts:
+        rows = attempt.rows
+        group = [i for i, row in enumerate(rows) if row.group_id == rows[0].group_id]
+        group.sort(key=lambda index: (rows[index].reward or 0.0, rows[index].length))
+        best, worst = rows[group[-1]], rows[group[0]]
+        copy = replace(best, sample=worst.sample, sampling_seed=worst.sampling_seed)
+        if best.completion_tokens == worst.completion_tokens:
+            copy = saying(copy, *one_token(world, best, rng))
+        changed.append({group[0]: copy})
+    return reword(world, attempts, changed)
+
+
+def hostile(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
+    """Words made to break a verifier or its sandbox, with the full score claimed for them."""
+    texts = (
+        "9" * 200, "__import__('os')._exit(0)", "1e999999999", "\\boxed{" * 40, "0" * 64 + "=",
+        "\u202e1", "{" * 64, "10**10**10",
+    )  # fmt: skip
+    changed = []
+    for attempt in attempts:
+        index = longest(attempt.rows)
+        tokens = world.tokenizer.encode(rng.choice(texts), add_special_tokens=False)
+        special = {*world.facts.stop_ids, *world.tokenizer.all_special_ids}
+        plain = [t for t in tokens if t not in special][: world.facts.max_tokens - 1]
+        said = [*(plain or _words(world, 8, rng)), _end(world)]
+        changed.append({index: saying(attempt.rows[index], said, "stop")})
+    return reword(world, attempts, changed)
+
+
+def environments_words(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
+    """Another word in what the environment answered, e.g. a hint."""
+    changed = []
+    for attempt in attempts:
+        index, row = next(
+            (i, row) for i, row in enumerate(attempt.rows) if not all(row.completion_mask)
+        )
+        tokens = list(row.completion_tokens)
+        place = row.completion_mask.index(False)
+        tokens[place] = _other(world, tokens[place], rng)
+        changed.append({index: replace(row, completion_tokens=tokens)})
+    return reword(world, attempts, changed)
+
+
+def last_turn_left_out(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
+    """The conversation ends before the environment's answer, as if it had none."""
+    changed = []
+    for attempt in attempts:
+        index, row = next((i, row) for i, row in enumerate(attempt.rows) if len(row.turn_ends) > 1)
+        end = row.turn_ends[0]
+        shorter = replace(
+            row,
+            completion_tokens=row.completion_tokens[:end],
+            completion_mask=row.completion_mask[:end],
+            turn_ends=[end],
+            finish_reason="stop",
+        )
+        changed.append({index: shorter})
+    return reword(world, attempts, changed)

@@ -92,6 +92,8 @@ class Puller:
                 continue
             if entry is not None and not entry.checked.is_set():
                 continue
+            if shelf.gone(version):  # it made room for a newer one, and would only take it back
+                continue
             if self._retry.get(version, (0.0, 0.0))[0] <= now:
                 # no more than are kept, or the oldest would be fetched to be dropped
                 newer = [v for v in {*whole, *self._running} if v > version]

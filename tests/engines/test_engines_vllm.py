@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import torch
-from vllm_python import vllm_python
+from merging_tokenizer import build_merging_model
+from vllm_support import START_S, collect, make_requests, vllm_python
 
 from prime_core.api import (
     EngineError,
-    Generation,
     GenerationRequest,
     InferenceEngine,
     PolicyFiles,
     PrefillRequest,
 )
 from prime_core.engines.model_files import local_policy
-from prime_core.engines.tiny_model import build_tiny_model
 from prime_core.engines.transformers.engine import TransformersEngine
 from prime_core.engines.transformers.plugin import TransformersParams
 from prime_core.engines.vllm.engine import VllmEngine
@@ -36,111 +33,25 @@ from prime_core.toploc import ProofBuilder, build_proofs
 
 pytestmark = pytest.mark.vllm
 
-START_S = 900.0  # vLLM's imports alone take a minute on a busy machine
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Two models of one shape; vLLM's CPU attention wants heads of 32."""
-    root = tmp_path_factory.mktemp("models")
-    return {
-        name: build_tiny_model(root / name, seed=seed, initializer_range=0.2, heads=2)
-        for seed, name in enumerate(("first", "second"))
-    }
-
-
-@pytest.fixture(scope="module")
-def policies(models: dict[str, Path]) -> dict[str, PolicyFiles]:
-    """Two versions of one run: the same model directory, other weights."""
-    first = local_policy(models["first"])
-    second = local_policy(models["second"])
-    return {
-        "first": replace(first, version=1, digest=b"\1" * 32),
-        "second": replace(first, version=2, weights=second.weights, digest=b"\2" * 32),
-    }
-
-
-@pytest.fixture(scope="module")
-def engine(
-    policies: dict[str, PolicyFiles], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[VllmEngine]:
-    """One vLLM for the module; starting it is what costs."""
-    params = VllmParams(
-        python=vllm_python(),
-        hidden_states=True,
-        batch_size=16,
-        max_batched_tokens=64,
-        start_timeout_s=START_S,
-    )
-    engine = VllmEngine(params, log_dir=tmp_path_factory.mktemp("logs"))
-    engine.load(policies["first"])
-    yield engine
-    engine.close()
-
-
-@pytest.fixture(scope="module")
-def reference(policies: dict[str, PolicyFiles]) -> Iterator[TransformersEngine]:
-    """The transformers engine with the same policy."""
-    engine = TransformersEngine(TransformersParams(hidden_states=True))
-    engine.load(policies["first"])
-    yield engine
-    engine.close()
-
-
-def make_requests(
-    count: int = 32, *, group: int = 4, longest: int = 20, max_tokens: int = 40, seed: int = 5
-) -> list[GenerationRequest]:
-    """Groups of ragged prompts at three temperatures, one of them greedy."""
-    rng = random.Random(seed)
-    requests = []
-    for k in range(count // group):
-        temperature = (1.0, 0.7, 0.0)[k % 3]
-        prompt = tuple(rng.randrange(44) for _ in range(rng.randrange(1, longest)))
-        requests += [
-            GenerationRequest(
-                f"{k}/{i}",
-                str(k),
-                prompt,
-                rng.getrandbits(63),
-                0,
-                max_tokens,
-                temperature,
-            )
-            for i in range(group)
-        ]
-    return requests
-
-
-async def stream(requests: Sequence[GenerationRequest]) -> AsyncIterator[GenerationRequest]:
-    for request in requests:
-        yield request
-
-
-def collect(engine: Any, requests: Sequence[GenerationRequest]) -> dict[str, Generation]:
-    async def run() -> list[Generation]:
-        return [generation async for generation in engine.generate(stream(requests))]
-
-    generations = asyncio.run(run())
-    assert len({generation.id for generation in generations}) == len(generations)
-    return {generation.id: generation for generation in generations}
-
 
 class TestVllmKeepsTheContract(InferenceEngineContract):
     tolerance: ClassVar[float] = 1e-3
 
     @pytest.fixture
-    def engine(self, engine: VllmEngine) -> InferenceEngine:
-        return engine
+    def engine(self, vllm_engine: VllmEngine) -> InferenceEngine:
+        return vllm_engine
 
     @pytest.fixture
-    def policy(self, policies: dict[str, PolicyFiles]) -> PolicyFiles:
-        return policies["first"]
+    def policy(self, vllm_policies: dict[str, PolicyFiles]) -> PolicyFiles:
+        return vllm_policies["first"]
 
 
-def test_both_engines_generate_the_same(engine: VllmEngine, reference: TransformersEngine) -> None:
+def test_both_engines_generate_the_same(
+    vllm_engine: VllmEngine, vllm_reference: TransformersEngine
+) -> None:
     """More requests than places, prompts longer than a chunk: batches of another make-up."""
     requests = make_requests(longest=150)
-    ours, theirs = collect(engine, requests), collect(reference, requests)
+    ours, theirs = collect(vllm_engine, requests), collect(vllm_reference, requests)
     for request in requests:
         mine, other = ours[request.id], theirs[request.id]
         assert mine.token_ids == other.token_ids
@@ -151,9 +62,11 @@ def test_both_engines_generate_the_same(engine: VllmEngine, reference: Transform
         np.testing.assert_allclose(mine.hidden_states, other.hidden_states, atol=1e-4)
 
 
-def test_both_engines_prefill_the_same(engine: VllmEngine, reference: TransformersEngine) -> None:
+def test_both_engines_prefill_the_same(
+    vllm_engine: VllmEngine, vllm_reference: TransformersEngine
+) -> None:
     requests = make_requests(12, longest=150)
-    said = collect(reference, requests)
+    said = collect(vllm_reference, requests)
     asked = [
         PrefillRequest(
             (*request.token_ids, *said[request.id].token_ids),
@@ -165,7 +78,7 @@ def test_both_engines_prefill_the_same(engine: VllmEngine, reference: Transforme
         )
         for request in requests
     ]
-    for mine, other in zip(engine.prefill(asked), reference.prefill(asked), strict=True):
+    for mine, other in zip(vllm_engine.prefill(asked), vllm_reference.prefill(asked), strict=True):
         np.testing.assert_allclose(mine.logprobs, other.logprobs, atol=1e-4)
         np.testing.assert_allclose(mine.hidden_states, other.hidden_states, atol=1e-4)
         assert mine.draws is not None
@@ -177,10 +90,10 @@ def test_both_engines_prefill_the_same(engine: VllmEngine, reference: Transforme
         ]
 
 
-def test_commitments_are_those_of_the_hidden_states(engine: VllmEngine) -> None:
+def test_commitments_are_those_of_the_hidden_states(vllm_engine: VllmEngine) -> None:
     requests = [replace(each, commitment=ProofBuilder()) for each in make_requests(8)]
     for request in requests:
-        found = collect(engine, [request])[request.id]
+        found = collect(vllm_engine, [request])[request.id]
         assert isinstance(request.commitment, ProofBuilder)
         assert found.hidden_states is not None
         rows = torch.from_numpy(found.hidden_states).to(torch.bfloat16)
@@ -188,21 +101,21 @@ def test_commitments_are_those_of_the_hidden_states(engine: VllmEngine) -> None:
 
 
 def test_new_weights_answer_and_old_keys_do_not(
-    engine: VllmEngine, policies: dict[str, PolicyFiles]
+    vllm_engine: VllmEngine, vllm_policies: dict[str, PolicyFiles]
 ) -> None:
     """The prompt is in the prefix cache: a reload that kept it would answer with old keys."""
     rng = random.Random(9)
     prompt = tuple(rng.randrange(44) for _ in range(300))
     request = GenerationRequest("0/0", "0", prompt, 3, 0, 8, 0.0)
-    before = collect(engine, [request])["0/0"]
-    assert engine.load(policies["second"]) == policies["second"].digest
-    after = collect(engine, [request])["0/0"]
+    before = collect(vllm_engine, [request])["0/0"]
+    assert vllm_engine.load(vllm_policies["second"]) == vllm_policies["second"].digest
+    after = collect(vllm_engine, [request])["0/0"]
     other = TransformersEngine(TransformersParams())
-    other.load(policies["second"])
+    other.load(vllm_policies["second"])
     expected = collect(other, [request])["0/0"]
     other.close()
-    assert engine.load(policies["first"]) == policies["first"].digest
-    again = collect(engine, [request])["0/0"]
+    assert vllm_engine.load(vllm_policies["first"]) == vllm_policies["first"].digest
+    again = collect(vllm_engine, [request])["0/0"]
     assert after.token_ids == expected.token_ids
     assert after.logprobs == pytest.approx(expected.logprobs, abs=1e-4)
     assert again.token_ids == before.token_ids
@@ -210,31 +123,31 @@ def test_new_weights_answer_and_old_keys_do_not(
 
 
 def test_weights_that_do_not_fit_never_reach_vllm(
-    engine: VllmEngine, policies: dict[str, PolicyFiles], tmp_path: Path
+    vllm_engine: VllmEngine, vllm_policies: dict[str, PolicyFiles], tmp_path: Path
 ) -> None:
-    whole = policies["second"].weights[0].read_bytes()
+    whole = vllm_policies["second"].weights[0].read_bytes()
     cut = tmp_path / "cut.safetensors"
     cut.write_bytes(whole[:-7])
-    pid = engine.pid
+    pid = vllm_engine.pid
     with pytest.raises(EngineError, match="damaged"):
-        engine.load(replace(policies["second"], weights=(cut,)))
-    other = build_tiny_model(tmp_path / "other", layers=3, heads=2)
+        vllm_engine.load(replace(vllm_policies["second"], weights=(cut,)))
+    other = build_merging_model(tmp_path / "other", layers=3, heads=2)
     with pytest.raises(EngineError, match="the model has no such tensor"):
-        engine.load(replace(policies["second"], weights=local_policy(other).weights))
-    assert engine.pid == pid
-    assert collect(engine, make_requests(4))
+        vllm_engine.load(replace(vllm_policies["second"], weights=local_policy(other).weights))
+    assert vllm_engine.pid == pid
+    assert collect(vllm_engine, make_requests(4))
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hung"])
 def test_a_vllm_that_dies_or_hangs_in_mid_batch_costs_nothing(
-    policies: dict[str, PolicyFiles], tmp_path: Path, number: signal.Signals
+    vllm_policies: dict[str, PolicyFiles], tmp_path: Path, number: signal.Signals
 ) -> None:
     """Every token of the stream is the one that would have been, and every row is committed."""
     params = VllmParams(
         python=vllm_python(), hidden_states=True, start_timeout_s=START_S, hang_timeout_s=60.0
     )
     engine = VllmEngine(params, log_dir=tmp_path)
-    engine.load(policies["first"])
+    engine.load(vllm_policies["first"])
     requests = make_requests(16, max_tokens=200)
     undisturbed = collect(engine, requests)
     told: list[int] = []

@@ -1,32 +1,33 @@
-"""The parts of the engine `vllm` that need no vLLM: messages, checkpoints, noise, restarts."""
+"""The parts of the engine `vllm` that need no vLLM: messages, checkpoints, processes."""
 
 from __future__ import annotations
 
 import json
 import os
 import queue
+import select
+import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
-from prime_core.api import EngineError, Generation, GenerationRequest
-from prime_core.assignment import gumbel, gumbel_words
-from prime_core.engines.vllm import checkpoints, noise
-from prime_core.engines.vllm.driver import TRIES, Driver
+from prime_core.api import EngineError, PolicyFiles
+from prime_core.engines.vllm import checkpoints
+from prime_core.engines.vllm.engine import VllmEngine
 from prime_core.engines.vllm.link import Link
-from prime_core.engines.vllm.model_dirs import context_length, stop_ids
-from prime_core.engines.vllm.process import Child, ChildGone
+from prime_core.engines.vllm.model_dirs import assemble, context_length, prune
+from prime_core.engines.vllm.plugin import VllmParams
+from prime_core.engines.vllm.process import Child
 from prime_core.engines.vllm.versions import installed
-from prime_core.engines.vllm.work import Generating
 
 
 @pytest.fixture
@@ -65,24 +66,6 @@ def test_a_pipe_that_is_closed_in_mid_message_is_an_end(links: tuple[Link, Link]
     near.close()
     with pytest.raises(EOFError):
         far.receive()
-
-
-@given(
-    seeds=st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=3),
-    position=st.integers(0, 2**32 - 1),
-    vocab=st.integers(1, 50),
-)
-@settings(max_examples=60, deadline=None)
-def test_noise_in_torch_is_that_of_the_assignment(
-    seeds: list[int], position: int, vocab: int
-) -> None:
-    rows = np.array(seeds, dtype=np.int64)
-    positions = np.full(len(seeds), position, dtype=np.int64)
-    tokens = np.arange(vocab)
-    words = noise.gumbel_words(torch.from_numpy(rows), torch.from_numpy(positions), vocab)
-    assert words.tolist() == gumbel_words(rows, positions, tokens).tolist()
-    found = noise.gumbel_noise(torch.from_numpy(rows), torch.from_numpy(positions), vocab)
-    np.testing.assert_allclose(found.numpy(), gumbel(rows, positions, tokens), rtol=2e-7)
 
 
 def weights(path: Path, **tensors: torch.Tensor) -> Path:
@@ -129,19 +112,15 @@ def test_a_sample_sees_small_changes_everywhere(tmp_path: Path) -> None:
     assert checkpoints.sample_digest([weights(tmp_path / "c", a=values)]) != first
 
 
-def test_ends_and_length_come_from_the_model_directory(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="no EOS token"):
-        stop_ids(tmp_path)
-    (tmp_path / "config.json").write_text(
-        json.dumps({"eos_token_id": 3, "max_position_embeddings": 64})
-    )
-    assert stop_ids(tmp_path) == {3}
+def test_the_context_length_comes_from_the_model_directory(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(EngineError, match="max_position_embeddings"):
+        context_length(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps({"max_position_embeddings": 64}))
     assert context_length(tmp_path) == 64
-    (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": [3, 5]}))
-    assert stop_ids(tmp_path) == {3, 5}
-    (tmp_path / "generation_config.json").write_text("{")
+    (tmp_path / "config.json").write_text("{")
     with pytest.raises(EngineError, match="can't be read"):
-        stop_ids(tmp_path)
+        context_length(tmp_path)
 
 
 def test_an_interpreter_without_vllm_is_named(tmp_path: Path) -> None:
@@ -152,129 +131,6 @@ def test_an_interpreter_without_vllm_is_named(tmp_path: Path) -> None:
     other.chmod(0o755)
     with pytest.raises(EngineError, match="isn't installed"):
         installed(other)
-
-
-class FakeChild:
-    """Answers as vLLM's process does: one token a request and step, 7, 8, 9, ..., then length.
-
-    Args:
-        deaths: it dies after so many tokens of this life; None for never.
-    """
-
-    def __init__(self, deliver: Callable[[Any], None], deaths: int | None) -> None:
-        self._deliver = deliver
-        self._left = deaths
-        self.pid = 1
-        self.dead = False
-        self.asked: list[dict[str, Any]] = []
-        self._messages: queue.Queue[Any] = queue.Queue()
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def send(self, kind: str, **fields: Any) -> None:
-        if self.dead:
-            raise self.gone()
-        self._messages.put((kind, fields))
-
-    def gone(self, what: str = "died") -> ChildGone:
-        return ChildGone(what, where="a log", fix="read it")
-
-    def kill(self) -> None:
-        self.dead = True
-        self._messages.put(None)
-
-    close = kill
-
-    def _run(self) -> None:
-        while (message := self._messages.get()) is not None:
-            kind, fields = message
-            if kind == "start":
-                self._deliver(({"kind": "started", "weights": "w"}, []))
-            elif kind == "generate" and not self._answer(fields["requests"]):
-                break
-        self.dead = True
-        self._deliver(None)
-
-    def _answer(self, requests: list[dict[str, Any]]) -> bool:
-        self.asked += requests
-        for request in requests:
-            for index in range(request["max_tokens"]):
-                if self._left == 0:
-                    return False
-                self._left = None if self._left is None else self._left - 1
-                over = "length" if index == request["max_tokens"] - 1 else ""
-                token = 7 + request["position"] + index
-                self._deliver(
-                    ({"kind": "tokens", "tokens": [[request["key"], [token], [-0.5], 0, over]]}, [])
-                )
-        return True
-
-
-class Lives:
-    """Starts fake children, each with its own number of tokens before it dies."""
-
-    def __init__(self, *deaths: int | None) -> None:
-        self._deaths = list(deaths)
-        self.children: list[FakeChild] = []
-
-    def __call__(self, deliver: Callable[[Any], None]) -> tuple[Any, dict[str, Any]]:
-        child = FakeChild(deliver, self._deaths.pop(0))
-        self.children.append(child)
-        return child, {}
-
-
-def drive(
-    driver: Driver, *, max_tokens: int = 6, count: int = 2
-) -> list[Generation | BaseException]:
-    ended: queue.Queue[Generation | BaseException] = queue.Queue()
-    works = [
-        Generating(
-            key=f"g{index}",
-            request=GenerationRequest(f"{index}", "0", (1, 2), 11, 3, max_tokens, 1.0),
-            wants_rows=False,
-            keeps_rows=False,
-            done=ended.put,
-        )
-        for index in range(count)
-    ]
-    driver.begin(works)
-    return [ended.get(timeout=30) for _ in works]
-
-
-def test_what_was_generated_before_a_death_is_kept() -> None:
-    lives = Lives(4, 5, None)
-    driver = Driver(lives, dtype="float32", start_s=30, hang_s=30)
-    driver.restart().result(timeout=30)
-    found = drive(driver)
-    driver.close()
-    for each in found:
-        assert isinstance(each, Generation)
-        assert each.token_ids == (10, 11, 12, 13, 14, 15)
-        assert len(each.logprobs) == 6
-    assert driver.restarts == 2
-    again = lives.children[1].asked[0]
-    assert again["tokens"] == [1, 2, 10, 11, 12, 13]
-    assert (again["position"], again["max_tokens"]) == (7, 2)
-
-
-def test_a_vllm_that_dies_again_and_again_is_given_up() -> None:
-    driver = Driver(Lives(*[0] * (TRIES + 1)), dtype="float32", start_s=30, hang_s=30)
-    driver.restart().result(timeout=30)
-    found = drive(driver)
-    driver.close()
-    assert all(isinstance(each, ChildGone) for each in found)
-    assert driver.restarts == TRIES
-
-
-def test_a_load_while_requests_are_under_way_is_refused(tmp_path: Path) -> None:
-    blocked = Lives(None)
-    driver = Driver(blocked, dtype="float32", start_s=30, hang_s=30)
-    driver.restart().result(timeout=30)
-    driver._work["x"] = Generating(
-        "x", GenerationRequest("x", "0", (1,), 0, 0, 1, 1.0), False, False, lambda found: None
-    )
-    with pytest.raises(EngineError, match="under way"):
-        driver.reload(tmp_path).result(timeout=30)
-    driver.close()
 
 
 def test_a_process_that_ends_at_once_says_how(tmp_path: Path) -> None:
@@ -293,3 +149,59 @@ def test_a_process_that_ends_at_once_says_how(tmp_path: Path) -> None:
 def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="can't be started"):
         Child(tmp_path / "none", tmp_path / "vllm.log", {}, lambda message: None)
+
+
+def test_a_process_that_does_not_read_blocks_nobody(tmp_path: Path) -> None:
+    """More than a pipe holds: a driver that waited here would never see that vLLM hangs."""
+    delivered: queue.Queue[Any] = queue.Queue()
+    script = tmp_path / "python"
+    script.write_text("#!/bin/sh\nexec sleep 600\n")
+    script.chmod(0o755)
+    child = Child(script, tmp_path / "vllm.log", {}, delivered.put)
+    child.send("generate", tokens=list(range(1_000_000)))
+    child.kill()
+    assert delivered.get(timeout=30) is None
+    child.send("generate")
+
+
+def test_directories_of_versions_do_not_pile_up(tmp_path: Path) -> None:
+    model, home = tmp_path / "model", tmp_path / "home"
+    model.mkdir()
+    home.mkdir()
+    (model / "config.json").write_text("{}")
+    made = []
+    for version in range(4):
+        path = weights(tmp_path / f"{version}.safetensors", a=torch.full((1,), float(version)))
+        policy = PolicyFiles(version, model, (path,), bytes([version]) * 32)
+        made.append(assemble(policy, home))
+        prune(home, keep={made[0], made[-1]})
+    assert sorted(home.iterdir()) == sorted([made[0], made[3]])
+    moved = weights(tmp_path / "elsewhere.safetensors", a=torch.zeros(1))
+    again = assemble(PolicyFiles(3, model, (moved,), bytes([3]) * 32), home)
+    assert again == made[3]
+    assert (again / "weights-00000.safetensors").resolve() == moved.resolve()
+
+
+def test_a_child_dies_with_its_parent(tmp_path: Path) -> None:
+    """Killed, the engine can't tell its child anything; the kernel does."""
+    script = (
+        "import pathlib, sys, time; from prime_core.engines.vllm.process import Child\n"
+        "child = Child(None, pathlib.Path(sys.argv[1]), {}, lambda message: None)\n"
+        "print(child.pid, flush=True); time.sleep(600)\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "log")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        watching = os.pidfd_open(child)
+        parent.kill()
+        assert select.select([watching], [], [], 60)[0]
+        os.close(watching)
+
+
+def test_a_closed_engine_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    engine = VllmEngine(VllmParams())
+    assert list(tmp_path.iterdir())
+    engine.close()
+    assert not list(tmp_path.iterdir())

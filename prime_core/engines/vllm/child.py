@@ -22,6 +22,8 @@ _PR_SET_PDEATHSIG = 1
 def main(reading: int, writing: int, parent: int) -> int:
     """Serve until the engine closes the pipe."""
     _die_with(parent)
+    for descriptor in (reading, writing):
+        os.set_inheritable(descriptor, False)  # vLLM's own processes have no business with them
     link = Link(reading, writing)
     messages: queue.Queue[tuple[dict[str, Any], list[bytes]] | None] = queue.Queue()
 

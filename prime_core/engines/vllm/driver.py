@@ -8,26 +8,22 @@ request ends with an error only where vLLM dies again and again without one new 
 from __future__ import annotations
 
 import logging
-import math
 import queue
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from prime_core.api import EngineError, Prefill, PrefillDraws
+from prime_core.api import EngineError
+from prime_core.engines.vllm.arriving import Arrivals
 from prime_core.engines.vllm.process import Child, Message
 from prime_core.engines.vllm.work import Generating, Prefilling
-from prime_core.toploc import INTERVAL
 
 logger = logging.getLogger("prime_core.engines.vllm")
 
 # Deaths in a row without a new token, after which vLLM is given up.
 TRIES = 3
-_DTYPES = {"float32": 4, "bfloat16": 2}
 
 
 class Driver:
@@ -48,19 +44,17 @@ class Driver:
         hang_s: float,
     ) -> None:
         self._start = start
-        self._dtype = dtype
         self._start_s, self._hang_s = start_s, hang_s
         self._inbox: queue.Queue[Callable[[], None]] = queue.Queue()
         self._child: Child | None = None
         self._generation = 0
         self._deaths = 0
-        self._work: dict[str, Generating | Prefilling] = {}
+        self._under_way = Arrivals(dtype)
         self._ready = False
         self._waiting: Future[dict[str, Any]] | None = None
         self._closed = False
         self.figures: dict[str, float] = {}
         self.restarts = 0
-        self._feeder = ThreadPoolExecutor(1, thread_name_prefix="commitments")
         self._thread = threading.Thread(target=self._run, name="vllm driver", daemon=True)
         self._thread.start()
 
@@ -95,7 +89,11 @@ class Driver:
         """End the child and the thread; what isn't finished ends with an error."""
         self._inbox.put(self._close)
         self._thread.join()
-        self._feeder.shutdown()
+        self._under_way.close()
+
+    @property
+    def _work(self) -> dict[str, Generating | Prefilling]:
+        return self._under_way.work
 
     # --- the loop ------------------------------------------------------------------------------
 
@@ -105,6 +103,8 @@ class Driver:
                 self._inbox.get(timeout=self._patience())()
             except queue.Empty:
                 self._hung()
+            except Exception as error:  # noqa: BLE001 - a dead thread would leave everyone waiting
+                self._broken(error)
 
     def _patience(self) -> float | None:
         if self._child is None or (self._ready and not self._work and self._waiting is None):
@@ -117,6 +117,22 @@ class Driver:
         self._child.kill()
         self._lost(self._child.gone(f"said nothing for {patience:.0f} s and was killed"))
 
+    def _broken(self, error: Exception) -> None:
+        """Something of ours failed (a caller's callback, perhaps): whoever waits hears of it."""
+        logger.exception("the engine vllm failed; what was under way ends with an error")
+        if self._child is not None:
+            self._child.kill()
+        self._child, self._ready = None, False
+        failed = EngineError(
+            f"{type(error).__name__}: {error}",
+            where="engine vllm",
+            fix="the log has the traceback; the next request starts vLLM anew",
+        )
+        result, self._waiting = self._waiting, None
+        if result is not None:
+            result.set_exception(failed)
+        self._give_up(failed)
+
     def _take(self, generation: int, message: Message | None) -> None:
         if generation != self._generation or self._child is None:
             return  # of a child that is no more
@@ -126,14 +142,16 @@ class Driver:
         header, blobs = message
         kind = header["kind"]
         if kind == "tokens":
-            self._tokens(header["tokens"], blobs[0] if blobs else b"")
+            self._deaths = 0
+            self._under_way.tokens(header["tokens"], blobs[0] if blobs else b"")
         elif kind == "prefilled":
-            self._prefilled(header, blobs)
+            self._deaths = 0
+            self._under_way.prefilled(header, blobs)
         elif kind == "stepped":
             self.figures = header["figures"]
         elif kind == "cancelled":
             for key in header["keys"]:
-                self._end(key, "cancelled")
+                self._under_way.end(key, "cancelled")
         else:  # started, reloaded
             self._ready = True
             result, self._waiting = self._waiting, None
@@ -176,6 +194,7 @@ class Driver:
                 result.set_exception(error)
             self._give_up(error)
             return
+        self._end_cancelled()
         if not self._work:
             return  # the next load or request starts it
         logger.error("%s; starting it anew for %d requests", error.what, len(self._work))
@@ -187,12 +206,7 @@ class Driver:
 
     def _give_up(self, error: EngineError) -> None:
         self._deaths = 0
-        works, self._work = self._work, {}
-        for work in works.values():
-            if isinstance(work, Prefilling):
-                work.result.set_exception(error)
-            else:
-                work.done(error)
+        self._under_way.give_up(error)
 
     def _close(self) -> None:
         self._closed = True
@@ -206,7 +220,7 @@ class Driver:
     # --- requests ------------------------------------------------------------------------------
 
     def _begin(self, works: Sequence[Generating | Prefilling]) -> None:
-        self._work |= {work.key: work for work in works}
+        self._work.update({work.key: work for work in works})
         if self._child is None:
             try:
                 self._launch()
@@ -222,124 +236,39 @@ class Driver:
         assert self._child is not None
         requests = [work.message() for work in works if isinstance(work, Generating)]
         jobs = [work.message() for work in works if isinstance(work, Prefilling)]
-        try:
-            if requests:
-                self._child.send("generate", requests=requests)
-            if jobs:
-                self._child.send("prefill", jobs=jobs)
-        except EngineError:
-            logger.debug("the child is gone; its end of the pipe says so next")
+        if requests:
+            self._child.send("generate", requests=requests)
+        if jobs:
+            self._child.send("prefill", jobs=jobs)
 
     def _cancel(self, keys: Sequence[str]) -> None:
-        known = [key for key in keys if key in self._work]
+        known = [key for key in keys if isinstance(self._work.get(key), Generating)]
+        for key in known:
+            self._work[key].cancelled = True
         if self._child is None or not self._ready:
-            for key in known:
-                self._end(key, "cancelled")
+            self._end_cancelled()
         elif known:
-            try:
-                self._child.send("cancel", keys=known)
-            except EngineError:
-                logger.debug("the child is gone; its end of the pipe says so next")
+            self._child.send("cancel", keys=known)
+
+    def _end_cancelled(self) -> None:
+        """vLLM can't end them: it's gone, or doesn't know them yet."""
+        for key in [key for key, work in self._work.items() if work.cancelled]:
+            self._under_way.end(key, "cancelled")
 
     def _reload(self, path: Path, result: Future[dict[str, Any]]) -> None:
-        if self._work:
+        # vLLM hears of cancelled ones before it hears of the weights.
+        if wanted := sum(not work.cancelled for work in self._work.values()):
             result.set_exception(
                 EngineError(
-                    f"{len(self._work)} requests are under way",
+                    f"{wanted} requests are under way",
                     where="engine vllm",
                     fix="load between streams",
                 )
             )
             return
         if self._child is None or not self._ready:
+            self._end_cancelled()
             self._open(result)
             return
-        try:
-            self._child.send("reload", path=str(path))
-        except EngineError as error:
-            result.set_exception(error)
-            return
         self._waiting = result
-
-    def _tokens(self, news: Sequence[Sequence[Any]], data: bytes) -> None:
-        rows = self._rows(data, sum(kept for _, _, _, kept, _ in news))
-        taken = 0
-        self._deaths = 0
-        for key, ids, logprobs, kept, reason in news:
-            work = self._work.get(key)
-            block = rows[taken : taken + kept] if kept else None
-            taken += kept
-            if not isinstance(work, Generating):
-                continue  # it was cancelled meanwhile
-            work.tokens += ids
-            work.logprobs += logprobs
-            if block is not None:
-                self._hand_over(work, block, final=bool(reason))
-            if work.request.on_token is not None:
-                for index, token in enumerate(ids):
-                    work.request.on_token(token, reason if index == len(ids) - 1 else "")
-            if reason:
-                self._end(key, reason)
-
-    def _rows(self, data: bytes, count: int) -> Any:
-        if not count:
-            return None
-        import torch
-
-        dtype = getattr(torch, self._dtype)
-        width = len(data) // count // _DTYPES[self._dtype]
-        # A copy: bytes can't be written to, and torch warns of tensors over them.
-        return torch.frombuffer(bytearray(data), dtype=dtype).reshape(count, width)
-
-    def _hand_over(self, work: Generating, block: Any, *, final: bool) -> None:
-        if work.keeps_rows:
-            work.rows.append(block)
-        if work.request.commitment is None:
-            return
-        work.pending.append(block)
-        if final or sum(len(rows) for rows in work.pending) >= INTERVAL:
-            import torch
-
-            rows, work.pending = torch.cat(work.pending), []
-            work.feeding.append(self._feeder.submit(work.request.commitment.add, rows))
-
-    def _end(self, key: str, reason: str) -> None:
-        work = self._work.pop(key)
-        assert isinstance(work, Generating)
-        if work.pending and work.request.commitment is not None:
-            import torch
-
-            rows, work.pending = torch.cat(work.pending), []
-            work.feeding.append(self._feeder.submit(work.request.commitment.add, rows))
-
-        def finish() -> None:
-            try:
-                for fed in work.feeding:
-                    fed.result()
-                work.done(work.generation(reason))
-            except Exception as error:  # noqa: BLE001 - whoever awaits the generation raises it
-                work.done(error)
-
-        # Behind the rows in the same thread: the commitment has them all when this runs.
-        self._feeder.submit(finish)
-
-    def _prefilled(self, header: Mapping[str, Any], blobs: Sequence[bytes]) -> None:
-        work = self._work.pop(header["key"])
-        self._deaths = 0
-        assert isinstance(work, Prefilling)
-        count = header["count"]
-        draws = None
-        if header["drawn"]:
-            draws = PrefillDraws(*(np.frombuffer(blob, dtype=np.float64) for blob in blobs[2:5]))
-        top = tuple(
-            tuple((int(token), float(value)) for token, value in each) for each in header["top"]
-        )
-        hidden = np.frombuffer(blobs[1], dtype=np.float32)
-        work.result.set_result(
-            Prefill(
-                logprobs=np.frombuffer(blobs[0], dtype=np.float32),
-                hidden_states=hidden.reshape(count, math.ceil(hidden.size / max(count, 1))),
-                top=top if work.request.top else (),
-                draws=draws,
-            )
-        )
+        self._child.send("reload", path=str(path))

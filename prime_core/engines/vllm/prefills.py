@@ -53,6 +53,8 @@ class PrefillCapture:
             `{count, top, drawn}` and the blobs: log-probabilities (float32), hidden states
             (float32), and where drawn means, variances and race gaps (float64).
         """
+        if key not in self._asked:  # an early stage of a pipeline sees no final hidden states
+            return {}, []
         job, tokens = self._asked.pop(key)
         rows = self._rows.pop(key)
         states_ND = torch.stack([rows[at] for at in range(job.start - 1, len(tokens) - 1)])

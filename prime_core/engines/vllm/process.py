@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import subprocess
 import sys
 import threading
@@ -26,6 +27,8 @@ _ENVIRONMENT = {
     # One process a child: vLLM's own engine process adds a hop and outlives a killed parent.
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "VLLM_LOGGING_LEVEL": "WARNING",
+    # A forked worker would hold our pipes open after its parent's death.
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
 }
 _TAIL_BYTES = 2000
 
@@ -82,8 +85,13 @@ class Child:
                 for descriptor in (to_child, to_engine):
                     os.close(descriptor)
         self._link = Link(from_child, from_engine)
+        self._outbox: queue.SimpleQueue[tuple[str, Sequence[bytes], dict[str, Any]] | None] = (
+            queue.SimpleQueue()
+        )
         self._reader = threading.Thread(target=self._read, name="vllm messages", daemon=True)
+        self._writer = threading.Thread(target=self._write, name="vllm requests", daemon=True)
         self._reader.start()
+        self._writer.start()
 
     @property
     def pid(self) -> int:
@@ -91,20 +99,18 @@ class Child:
         return self._process.pid
 
     def send(self, kind: str, blobs: Sequence[bytes] = (), **fields: Any) -> None:
-        """Send a message.
+        """Send a message; returns at once, as a child that hangs doesn't read.
 
-        Raises:
-            ChildGone: it is gone.
+        Where it is gone, `deliver` says so.
         """
-        try:
-            self._link.send(kind, blobs, **fields)
-        except (BrokenPipeError, OSError) as error:
-            raise self.gone() from error
+        self._outbox.put((kind, blobs, fields))
 
     def gone(self, what: str = "") -> ChildGone:
         """The error that says how it ended."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.kill()  # it closed its pipe and lives on: nobody would end it
         code = self._process.returncode
         ended = what or (
             f"was killed by signal {-code}" if code is not None and code < 0 else f"ended: {code}"
@@ -122,21 +128,29 @@ class Child:
 
     def close(self, limit_s: float = 20.0) -> None:
         """Ask it to end, and end it where it doesn't."""
-        with contextlib.suppress(OSError):
-            self._link.send("close")
+        self.send("close")
         try:
             self._process.wait(timeout=limit_s)
         except subprocess.TimeoutExpired:
             self.kill()
         self._reader.join()
+        self._writer.join()
 
     def _read(self) -> None:
         try:
             while True:
                 self._deliver(self._link.receive())
         except (EOFError, OSError, ValueError):
+            self._outbox.put(None)
             self._link.close()
             self._deliver(None)
+
+    def _write(self) -> None:
+        # A broken pipe: the reader says that the child is gone.
+        with contextlib.suppress(OSError):
+            while (message := self._outbox.get()) is not None:
+                kind, blobs, fields = message
+                self._link.send(kind, blobs, **fields)
 
     def _tail(self) -> str:
         try:

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from prime_core.api import EngineError
 from prime_core.engines.transformers.race import choose_tokens
-from prime_core.engines.vllm.noise import gumbel_noise
+from prime_core.engines.vllm.noise import race_on_device
 from prime_core.engines.vllm.slots import Slot
 
 
@@ -39,11 +40,17 @@ def race(logits_BV: torch.Tensor, slots: Sequence[Slot]) -> tuple[torch.Tensor, 
     if device.type == "cpu":
         tokens_B = choose_tokens(logprobs_BV, seeds_B, positions_B, greedy_B)
     else:
-        noise_BV = gumbel_noise(
+        tokens_B = race_on_device(
+            logprobs_BV,
             torch.from_numpy(seeds_B).to(device),
             torch.from_numpy(positions_B).to(device),
-            logprobs_BV.shape[1],
+            torch.from_numpy(greedy_B).to(device),
         )
-        noise_BV[torch.from_numpy(greedy_B).to(device)] = 0.0
-        tokens_B = (logprobs_BV.double() + noise_BV).argmax(dim=-1)
-    return tokens_B, logprobs_BV.gather(1, tokens_B[:, None])[:, 0]
+    won_B = logprobs_BV.gather(1, tokens_B[:, None])[:, 0]
+    if won_B.isnan().any():  # one NaN makes the whole row of a log-softmax NaN
+        raise EngineError(
+            "logits hold NaN",
+            where=f"request {slots[int(won_B.isnan().nonzero()[0, 0])].key}",
+            fix="use dtype float32, or look at the weights that the trainer published",
+        )
+    return tokens_B, won_B

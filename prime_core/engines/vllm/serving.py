@@ -28,10 +28,10 @@ _EXTENSION = "prime_core.engines.vllm.capture.Extension"
 
 
 class Stats(StatLoggerBase):  # type: ignore[misc]  # vLLM is unknown to mypy here
-    """The newest figures of vLLM's scheduler, and the sum of its preemptions."""
+    """The newest figures of vLLM's scheduler; sums of preemptions and of tokens from its cache."""
 
     def __init__(self, vllm_config: VllmConfig, engine_index: int = 0) -> None:
-        self.figures: dict[str, float] = {"preemptions": 0.0}
+        self.figures: dict[str, float] = {"preemptions": 0.0, "cached_tokens": 0.0}
         latest.append(self)
 
     def record(
@@ -48,6 +48,7 @@ class Stats(StatLoggerBase):  # type: ignore[misc]  # vLLM is unknown to mypy he
                 "waiting": float(scheduler_stats.num_waiting_reqs),
                 "kv_cache_usage": float(scheduler_stats.kv_cache_usage),
             }
+            self.figures["cached_tokens"] += float(scheduler_stats.prefix_cache_stats.hits)
         if iteration_stats is not None:
             self.figures["preemptions"] += float(iteration_stats.num_preempted_reqs)
 

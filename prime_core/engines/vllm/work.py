@@ -29,6 +29,7 @@ class Generating:
         done: called once, in the driver's thread.
         rows: [n, D] blocks in order, where they are kept.
         pending: rows that the commitment hasn't got yet, at most one interval of them.
+        cancelled: nobody wants more of it; it isn't asked for again after a restart.
     """
 
     key: str
@@ -41,6 +42,7 @@ class Generating:
     rows: list[torch.Tensor] = field(default_factory=list)
     pending: list[torch.Tensor] = field(default_factory=list)
     feeding: list[Future[None]] = field(default_factory=list)
+    cancelled: bool = False
 
     def message(self) -> dict[str, Any]:
         """What the child is told; after a restart, the rest of it.
@@ -87,6 +89,7 @@ class Prefilling:
     key: str
     request: PrefillRequest
     result: Future[Prefill] = field(default_factory=Future)
+    cancelled: bool = False
 
     def message(self) -> dict[str, Any]:
         """What the child is told."""

@@ -20,9 +20,15 @@ FAR = 100_000  # submission indices that no honest submission of the harness has
 Relabel = Callable[[RolloutRow, RolloutRow], RolloutRow]
 
 
+def others(world: World, count: int) -> list[Attempt]:
+    """Honest submissions under other names; made once."""
+    if len(world.others) < count:
+        world.others = honest(world, count, first=FAR)
+    return world.others[:count]
+
+
 def _relabelled(world: World, attempts: Sequence[Attempt], relabel: Relabel) -> list[Attempt]:
     """The work of other submissions, sent under these names."""
-    others = honest(world, len(attempts), first=FAR)
     return [
         write(
             world.signer,
@@ -30,7 +36,7 @@ def _relabelled(world: World, attempts: Sequence[Attempt], relabel: Relabel) -> 
             [relabel(row, own) for row, own in zip(other.rows, attempt.rows, strict=True)],
             attempt.meta,
         )
-        for attempt, other in zip(attempts, others, strict=True)
+        for attempt, other in zip(attempts, others(world, len(attempts)), strict=True)
     ]
 
 

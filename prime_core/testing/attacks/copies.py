@@ -7,8 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from prime_core.testing.attacks.attack import Attempt, statement_over, write
-from prime_core.testing.attacks.choices import FAR
-from prime_core.testing.attacks.node import honest
+from prime_core.testing.attacks.choices import FAR, others
 from prime_core.testing.attacks.world import World
 
 
@@ -21,14 +20,14 @@ def file(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt
             statement=statement_over(world.signer, each.dispatch, other.data),
             earlier={other.sha256: "2-another-00000"},
         )
-        for each, other in zip(attempts, _others(world, attempts), strict=True)
+        for each, other in zip(attempts, others(world, len(attempts)), strict=True)
     ]
 
 
 def rewritten(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
     """Another submission's rows under its own name, bytes and signature new."""
     found = []
-    for attempt, other in zip(attempts, _others(world, attempts), strict=True):
+    for attempt, other in zip(attempts, others(world, len(attempts)), strict=True):
         rows = [
             replace(row, group_id=own.group_id, submission=own.submission)
             for row, own in zip(other.rows, attempt.rows, strict=True)
@@ -40,7 +39,7 @@ def rewritten(world: World, attempts: Sequence[Attempt], rng: Random) -> list[At
 def relabelled(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
     """Another submission's rows with everything that the assignment fixes put right."""
     found = []
-    for attempt, other in zip(attempts, _others(world, attempts), strict=True):
+    for attempt, other in zip(attempts, others(world, len(attempts)), strict=True):
         rows = [
             replace(
                 own,
@@ -66,10 +65,6 @@ def resubmitted(world: World, attempts: Sequence[Attempt], rng: Random) -> list[
         earlier = {attempt.sha256: "an earlier one"}
         found.append(replace(attempt, dispatch=dispatch, statement=said, earlier=earlier))
     return found
-
-
-def _others(world: World, attempts: Sequence[Attempt]) -> list[Attempt]:
-    return honest(world, len(attempts), first=FAR)
 
 
 def in_anothers_name(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
@@ -102,7 +97,7 @@ def overwritten(world: World, attempts: Sequence[Attempt], rng: Random) -> list[
     """Somebody who can write to the store puts other bytes where the signed ones were."""
     return [
         replace(each, data=other.data)
-        for each, other in zip(attempts, _others(world, attempts), strict=True)
+        for each, other in zip(attempts, others(world, len(attempts)), strict=True)
     ]
 
 

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from prime_core.api import CheckContext, Finding, Stage, SubmissionView
 from prime_core.store.records import Key
+from prime_core.store.submission import Submission, read_submission
 from prime_core.store.verdicts import Verdict
 from prime_core.testing.attacks.attack import Attempt
 from prime_core.validation.auditing import audit
 from prime_core.validation.context import FileContext
 from prime_core.validation.judging import Judgement, NamedCheck, ask, verdict_of
+from prime_core.validation.reading import Reader
 from prime_core.validation.statements import parse_statement
 from prime_core.validation.validator import Validator
 
@@ -66,6 +68,13 @@ class _Clocked:
             self.seconds = time.process_time() - started
 
 
+class _Here(Reader):
+    """Decodes in this process."""
+
+    def read(self, data: bytes, *, time_limit_s: float, memory_mb: int) -> Submission:
+        return read_submission(data)
+
+
 @dataclass(slots=True)
 class _File:
     context: FileContext
@@ -93,9 +102,14 @@ class Judge:
             NamedCheck(each.name, _Clocked(each.check)) for each in checks or tools.checks
         ]
 
-    def judge(self, attempts: Sequence[Attempt]) -> list[Judged]:
-        """One verdict a submission, in order."""
-        files = [self._open(each) for each in attempts]
+    def judge(self, attempts: Sequence[Attempt], *, apart: bool = True) -> list[Judged]:
+        """One verdict a submission, in order.
+
+        Args:
+            apart: decode in the validator's own process for that; else here, by the same reader,
+                which is for files that were written honestly.
+        """
+        files = [self._open(each, apart) for each in attempts]
         model = next(
             (i for i, each in enumerate(self._checks) if each.check.stage == "model"),
             len(self._checks),
@@ -108,7 +122,7 @@ class Judge:
         self._ask(left, self._checks[model:])
         return [self._judged(each) for each in files]
 
-    def _open(self, attempt: Attempt) -> _File:
+    def _open(self, attempt: Attempt, apart: bool) -> _File:
         key: Key = attempt.dispatch.key
         sha256 = attempt.sha256
         tools = self._world.tools
@@ -120,6 +134,7 @@ class Judge:
             newest_version=self._world.newest_version,
             statement=lambda: _statement(attempt),
             seen=attempt.earlier.get,
+            reader=around.reader if apart else _Here(),
         )
         context = FileContext(
             known, context.view, attempt.data, seed=seed, full=True, spot_groups=0

@@ -6,7 +6,9 @@ planner, player and scoring, only that several submissions share the engine's ba
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +23,8 @@ from prime_core.store.schema import RolloutRow
 from prime_core.testing.attacks.attack import Attempt, write
 from prime_core.testing.attacks.world import CLAIMED, World
 from prime_core.toploc import build_proofs
+
+AT_ONCE = 16  # requests to hosts
 
 Replan = Callable[[Dispatch, list[PlannedGroup]], list[PlannedGroup]]
 
@@ -42,7 +46,11 @@ def produce(
         replan: changes what is generated.
     """
     engine.load(policy or world.base)
-    plans = [world.recomputer.plan(each, each.node_class) for each in dispatches]
+    # hosts answer many at once: asking one by one would wait for each answer
+    with ThreadPoolExecutor(AT_ONCE) as asking:
+        plans = list(
+            asking.map(lambda each: world.recomputer.plan(each, each.node_class), dispatches)
+        )
     if replan is not None:
         plans = [replan(each, plan) for each, plan in zip(dispatches, plans, strict=True)]
     player = _player(world, engine, temperature)
@@ -131,14 +139,20 @@ async def _produce(
     }
     running = [each for group in rollouts.values() for each in group if not each.failure]
     await player.play(running, lambda rollout: None)
-    pools = world.recomputer.rescorer.pools
-    found = []
-    for dispatch, plan in zip(dispatches, plans, strict=True):
-        source = RowSource(dispatch, player.max_tokens, world.facts.temperature)
-        rows: list[RolloutRow] = []
-        for group in plan:
-            members = rollouts[group.group_id]
-            proofs = [each.proofs() for each in members]
-            rows += await finish_group(pools[group.environment], group, members, source, proofs)
-        found.append(rows)
-    return found
+    sources = [
+        (RowSource(dispatch, player.max_tokens, world.facts.temperature), group)
+        for dispatch, plan in zip(dispatches, plans, strict=True)
+        for group in plan
+    ]
+    finished = await asyncio.gather(
+        *(_finish(world, group, rollouts[group.group_id], source) for source, group in sources)
+    )
+    rows = iter(finished)
+    return [[row for _ in plan for row in next(rows)] for plan in plans]
+
+
+async def _finish(
+    world: World, group: PlannedGroup, members: Sequence[Rollout], source: RowSource
+) -> list[RolloutRow]:
+    pool = world.recomputer.rescorer.pools[group.environment]
+    return await finish_group(pool, group, members, source, [each.proofs() for each in members])

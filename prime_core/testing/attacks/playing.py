@@ -129,7 +129,7 @@ def play(
     """Let an attack spoil honest submissions, and judge what it made."""
     spoilt = attack.forge(world, attempts, Random(f"{attack.name} {seed}"))
     started = time.process_time()
-    judged = judge.judge(spoilt)
+    judged = judge.judge(spoilt, apart="schema" in attack.caught_by)
     seconds = (time.process_time() - started) / max(1, len(judged))
     caught = [each for each in judged if _is_caught(attack, each)]
     world.forget()
@@ -170,7 +170,7 @@ def base(world: World, judge: Judge, count: int) -> list[Attempt]:
         RunError: one is rejected, so that nothing can be measured in this run.
     """
     attempts = honest(world, count)
-    for judged in judge.judge(attempts):
+    for judged in judge.judge(attempts, apart=False):
         if judged.caught:
             raise RunError(
                 f"an honest file is rejected by {judged.verdict.check}: {judged.verdict.reason}",

@@ -72,7 +72,7 @@ def power(
                 write(world.signer, dispatch, each, world.meta)
                 for dispatch, each in zip(dispatches, made, strict=True)
             ]
-            judged = judge.judge(stale)
+            judged = judge.judge(stale, apart=False)
             caught = [each for each in judged if each.caught]
             by = dict(Counter(each.verdict.check for each in caught))
             found.append(Power(rate, lag, moved, files, len(caught), by))

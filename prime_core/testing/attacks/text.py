@@ -7,7 +7,9 @@ that are submitted, scores from the verifier: what a node can do at best once it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import TypeAlias
 
@@ -15,7 +17,7 @@ from prime_core.engines.planning import PlannedGroup
 from prime_core.store.records import Dispatch
 from prime_core.store.schema import RolloutRow
 from prime_core.testing.attacks.attack import Attempt, Forge
-from prime_core.testing.attacks.node import Replan, produce, reworded
+from prime_core.testing.attacks.node import AT_ONCE, Replan, produce, reworded
 from prime_core.testing.attacks.world import World
 
 Said: TypeAlias = tuple[list[int], str]  # the completion's tokens and its finish reason
@@ -30,7 +32,8 @@ def reword(
 ) -> list[Attempt]:
     """Submissions with some rows exchanged, the forward passes of all made together."""
     world.prefill([row for rows in changed for row in rows.values() if row.length])
-    return [reworded(world, attempt, rows) for attempt, rows in zip(attempts, changed, strict=True)]
+    with ThreadPoolExecutor(AT_ONCE) as asking:
+        return list(asking.map(partial(reworded, world), attempts, changed))
 
 
 def saying(row: RolloutRow, tokens: Sequence[int], finish: str) -> RolloutRow:

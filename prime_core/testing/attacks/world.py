@@ -11,7 +11,7 @@ import secrets
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from prime_core.config.sections import RunConfig
     from prime_core.hub import Hub, RunContext
+    from prime_core.testing.attacks.attack import Attempt
     from prime_core.validation.validator import ValidatorTools
 
 CLAIMED = 64  # the honest version; far from 0, so that every lag has room
@@ -51,6 +52,7 @@ class World:
         tools: the validator's; its recomputer remembers.
         node: the node that everything is submitted by; its key is the harness's own.
         other: key of another node, from which files are copied.
+        others: honest submissions under other names, that attacks copy; made when needed.
         policies: by version, each with its seal as digest.
         folder: scratch space of the harness.
     """
@@ -69,7 +71,8 @@ class World:
     policies: dict[int, PolicyFiles]
     folder: Path
     stack: ExitStack
-    _engines: dict[tuple[tuple[str, Any], ...], InferenceEngine]
+    others: list[Attempt] = field(default_factory=list)
+    _engines: dict[tuple[tuple[str, Any], ...], InferenceEngine] = field(default_factory=dict)
 
     @property
     def facts(self) -> RunFacts:
@@ -205,7 +208,6 @@ def open_world(config: RunConfig) -> Iterator[World]:
             policies=policies,
             folder=Path(folder),
             stack=stack,
-            _engines={},
         )
 
 

@@ -298,6 +298,15 @@ class RunConfig(Section):
             return []
         return self.checks or [CheckChoice(use=name) for name in DEFAULT_CHECKS]
 
+    @property
+    def recomputing_engine(self) -> EngineSection:
+        """[engine] as validators have it: its sampling and limits, perhaps with another plugin."""
+        own = self.validation.engine
+        if own is None:
+            return self.engine
+        update = {"use": own.use, "version": own.version, "params": own.params}
+        return self.engine.model_copy(update=update)
+
     def node_class(self, node: str) -> str:
         """The class of a node, which the run's side decides."""
         found = self.swarm.find(node)

@@ -66,6 +66,9 @@ class ValidationSection(Section):
     takeover_s: float = Field(
         default=60.0, gt=0, description="seconds until another validator takes a file over"
     )
+    engine: PluginChoice | None = Field(
+        default=None, description="engine that recomputes; default is the run's own"
+    )
 
     @field_validator("addresses")
     @classmethod

@@ -66,6 +66,8 @@ def selections(config: RunConfig) -> list[Selection]:
         Selection("sanity_check", choice, f"checks.{index}")
         for index, choice in enumerate(config.sanity_checks)
     ]
+    if config.validation.engine is not None:
+        found.append(Selection("inference_engine", config.validation.engine, "validation.engine"))
     found += [
         Selection("tracker", choice, f"trackers.{index}")
         for index, choice in enumerate(config.trackers)

@@ -72,7 +72,7 @@ class Calibrator:
             EngineError: the engine can't commit, or too few tokens were generated to measure by.
         """
         answers = {name: self._generate(name, section) for name, section in self._honest().items()}
-        with self._engine(self.config.engine) as validator:
+        with self._engine(self.config.recomputing_engine) as validator:
             fingerprint = validator.capabilities.fingerprint
             honest, races, states = {}, {}, {}
             for name, each in answers.items():
@@ -103,7 +103,7 @@ class Calibrator:
 
     def _honest(self) -> dict[str, EngineSection]:
         """Settings that honest nodes differ in."""
-        fields = self._fields()
+        fields = self._fields(self.config.engine)
         size = int(fields.get("batch_size", 1))
         other = {"sdpa": "eager", "eager": "sdpa"}.get(str(fields.get("attention")))
         wanted: dict[str, dict[str, Any]] = {
@@ -114,7 +114,7 @@ class Calibrator:
             "other thread count": {"threads": 1 + int(fields.get("threads", 1))},
         }
         settings = {
-            name: self._with(change)
+            name: _with(self.config.engine, change)
             for name, change in wanted.items()
             if set(change) <= set(fields) and None not in change.values()
         }
@@ -123,13 +123,8 @@ class Calibrator:
             settings[f"engine {name}"] = self.config.engine.model_copy(update=update)
         return settings
 
-    def _with(self, change: Mapping[str, Any]) -> EngineSection:
-        params = {**self.config.engine.params, **change}
-        return self.config.engine.model_copy(update={"params": params})
-
-    def _fields(self) -> dict[str, Any]:
-        """The engine's parameters, as they will be."""
-        choice = self.config.engine
+    def _fields(self, choice: EngineSection) -> dict[str, Any]:
+        """An engine's parameters, as they will be."""
         spec = self.hub.spec("inference_engine", choice.use, choice.version)
         defaults = {name: field.default for name, field in spec.params.model_fields.items()}
         given = {"dtype": self.config.model.dtype, "threads": choice.threads, **choice.params}
@@ -213,11 +208,12 @@ class Calibrator:
 
     def _false_states(self, text: Answers) -> Iterator[tuple[str, list[NDArray[np.float32]]]]:
         """What other models make of the same text; a proof made of that is false."""
-        dtype = self._fields().get("dtype")
+        judging = self.config.recomputing_engine
+        dtype = self._fields(judging).get("dtype")
         other = {"float32": "bfloat16", "bfloat16": "float32"}.get(str(dtype))
         if other is not None:
             self.progress(f"dtype {other}")
-            with self._engine(self._with({"dtype": other})) as engine:
+            with self._engine(_with(judging, {"dtype": other})) as engine:
                 yield f"dtype {other}", self._recompute(engine, text)[0]
         for name, change in {
             "int8 weights": int8,
@@ -228,5 +224,9 @@ class Calibrator:
             self.progress(name)
             with tempfile.TemporaryDirectory() as folder:
                 policy = changed_policy(self.policy, change, Path(folder) / "weights")
-                with self._engine(self.config.engine, policy) as engine:
+                with self._engine(self.config.recomputing_engine, policy) as engine:
                     yield name, self._recompute(engine, text)[0]
+
+
+def _with(section: EngineSection, change: Mapping[str, Any]) -> EngineSection:
+    return section.model_copy(update={"params": {**section.params, **change}})

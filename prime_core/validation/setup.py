@@ -204,7 +204,9 @@ def _recomputer(
     from prime_core.engines.stop_tokens import stop_tokens
 
     model_dir = config.run.dir / layout.MODEL
-    engine = open_engine(config, hub, context)
+    engine = open_engine(
+        config.model_copy(update={"engine": config.recomputing_engine}), hub, context
+    )
     stack.callback(engine.close)
     chat = ChatFormat(load_tokenizer(model_dir, config.model.chat_template))
     endings = Endings(

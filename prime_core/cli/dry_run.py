@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from prime_core.api.errors import ConfigError
+
+if TYPE_CHECKING:
+    from prime_core.config.load import LoadedConfig
 
 
 def dry_run(path: Path, overrides: Sequence[str] = (), out: Path | None = None) -> None:
@@ -25,10 +31,11 @@ def dry_run(path: Path, overrides: Sequence[str] = (), out: Path | None = None) 
     from prime_core.run.configuration import load_run_config
     from prime_core.run.estimates import estimates, warnings
 
-    loaded = load_run_config(path, overrides, check_files=False)
-    elsewhere = loaded.config.model.shape is not None and files.model_dir(loaded.config) is None
-    if not elsewhere:
+    elsewhere = False
+    try:
         loaded = load_run_config(path, overrides)
+    except ConfigError as problems:
+        loaded, elsewhere = _without_files(path, overrides, problems), True
     if out is None:
         click.echo(render_resolved(loaded))
     else:
@@ -45,3 +52,17 @@ def dry_run(path: Path, overrides: Sequence[str] = (), out: Path | None = None) 
         click.echo(f"warning: {absent.what}")
     for warning in warnings(loaded.config, found):
         click.echo(f"warning: {warning}")
+
+
+def _without_files(path: Path, overrides: Sequence[str], problems: ConfigError) -> LoadedConfig:
+    """The config of a model that is elsewhere; `problems` where that isn't all that is wrong."""
+    from prime_core.config import files
+    from prime_core.run.configuration import load_run_config
+
+    try:
+        loaded = load_run_config(path, overrides, check_files=False)
+    except ConfigError:
+        raise problems from None
+    if loaded.config.model.shape is None or files.model_dir(loaded.config) is not None:
+        raise problems
+    return loaded

@@ -11,8 +11,9 @@ from random import Random
 
 from prime_core.store.schema import RolloutRow
 from prime_core.testing.attacks.attack import Attempt, Forge, write
+from prime_core.testing.attacks.draws import shifted
 from prime_core.testing.attacks.node import honest, produce
-from prime_core.testing.attacks.text import reword, shifted
+from prime_core.testing.attacks.text import reword
 from prime_core.testing.attacks.world import CLAIMED, World
 
 FAR = 100_000  # submission indices that no honest submission of the harness has

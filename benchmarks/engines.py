@@ -1,6 +1,7 @@
 """The engine `vllm` against plain vLLM and transformers: the same answers, and at what cost.
 
     python benchmarks/engines.py [--quick] [--json] [--only speed|race|equality,...]
+        [--tokens N] [--repeats N]
 
 `PRIME_VLLM_PYTHON` names an interpreter with vLLM and prime-core (`make vllm`; default
 `.venv-vllm`). One torch thread a process. `speed` generates completions of equal length with
@@ -159,12 +160,13 @@ def row(engine: str, batch: int, tokens: int, cpu: float, wall: float) -> dict[s
     }
 
 
-def speed(home: Path, *, quick: bool) -> Rows:
+def speed(home: Path, *, quick: bool, tokens: int | None = None, repeats: int = 3) -> Rows:
     """All engines, for each batch size."""
     from prime_core.toploc import ProofBuilder
 
     model = smollm2(home)
-    sizes, length, repeats = ((1, 8), 12, 1) if quick else ((1, 8, 32), 48, 3)
+    sizes, length = ((1, 8), 12) if quick else ((1, 8, 32), tokens or 48)
+    repeats = 1 if quick else repeats
     rows = plain_vllm(model, sizes, length, repeats)
     with opened("vllm", model, "bfloat16", max(sizes)) as engine:
         for size in sizes:
@@ -430,7 +432,7 @@ def judged(engine: Any, requests: Sequence[Any], found: dict[str, Any]) -> dict[
     }
 
 
-PARTS = {"speed": speed, "race": race_alone, "equality": equality}
+PARTS: dict[str, Callable[..., Rows]] = {"speed": speed, "race": race_alone, "equality": equality}
 
 
 def table(rows: Rows) -> str:
@@ -447,6 +449,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", default=",".join(PARTS))
+    parser.add_argument("--tokens", type=int, help="of one completion, in `speed`")
+    parser.add_argument("--repeats", type=int, default=3, help="in `speed`, after a warm-up")
     parser.add_argument("--plain", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.plain:
@@ -457,7 +461,10 @@ def main() -> None:
     torch.set_num_threads(1)
     for name in options.only.split(","):
         with tempfile.TemporaryDirectory() as home:
-            rows = PARTS[name](Path(home), quick=options.quick)
+            sizes = {"tokens": options.tokens, "repeats": options.repeats}
+            rows = PARTS[name](
+                Path(home), quick=options.quick, **(sizes if name == "speed" else {})
+            )
         load = " ".join(f"{value:.0f}" for value in os.getloadavg())
         if options.json:
             print(json.dumps({"part": name, "load": load, "rows": rows}), flush=True)

@@ -35,6 +35,9 @@ from prime_core.engines.vllm.versions import Installed, installed
 from prime_core.engines.vllm.window import Window
 from prime_core.engines.vllm.work import Prefilling
 
+# Names of dtypes in safetensors files.
+_STORED = {"float32": "F32", "bfloat16": "BF16"}
+
 
 class VllmEngine:
     """Implements `prime_core.api.InferenceEngine` with vLLM.
@@ -126,7 +129,9 @@ class VllmEngine:
             self._policy = before  # the next request starts vLLM with it again
             raise
         unchanged = said["weights"] == self._loaded_weights
-        if not fresh and unchanged and sample != self._sample:
+        # In another dtype than the files', a small update may round to nothing.
+        exact = {kind for kind, _ in found.values()} == {_STORED[self.params.dtype]}
+        if not fresh and unchanged and exact and sample != self._sample:
             raise EngineError(
                 f"vLLM's weights are those of before, and version {policy.version} has others",
                 where="engine vllm",

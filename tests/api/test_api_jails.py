@@ -6,6 +6,7 @@ import json
 import os
 import struct
 import sys
+from collections import namedtuple
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,17 @@ def test_results_that_json_has_no_word_for_come_back():
         assert repr(read_result(encode(value))) == repr(value)
     for value in (1 << 200, -(1 << 20_000), 1 << 63, -(1 << 63)):  # beyond int's digits, too
         assert read_result(encode(value)) == value
+
+
+def test_a_named_tuple_is_the_tuple_that_it_is():
+    class Liar(namedtuple("Liar", "a b")):
+        def __iter__(self):
+            return iter("wrong")
+
+    assert repr(read_result(encode([Liar(1, [2])]))) == "[(1, [2])]"
+    for kind in (type("T", (tuple,), {}), type("T", (tuple,), {"_fields": property(len)})):
+        with pytest.raises(TypeError):
+            encode(kind((1,)))
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,11 @@ def plain_mapping(kind: type) -> bool:
     return issubclass(kind, dict) and kind.__module__ in ("builtins", "collections")
 
 
+def named_tuple(kind: type) -> bool:
+    """A named tuple, which is written as the tuple that it is."""
+    return issubclass(kind, tuple) and type(getattr(kind, "_fields", None)) is tuple
+
+
 def encode(value: Any, put: Callable[[str], object], depth: int) -> None:
     """Write a value as JSON with tags, by exact type: [0 list, [1 tuple, [2 dict, [3 int, [4 float.
 
@@ -40,9 +45,9 @@ def encode(value: Any, put: Callable[[str], object], depth: int) -> None:
         put(encode_basestring_ascii(value))
     elif depth >= DEPTH:
         raise TypeError(f"the result is nested more than {DEPTH} deep")
-    elif kind is list or kind is tuple:
+    elif kind is list or kind is tuple or named_tuple(kind):
         put("[0" if kind is list else "[1")
-        for item in value:
+        for item in list.__iter__(value) if kind is list else tuple.__iter__(value):
             put(",")
             encode(item, put, depth + 1)
         put("]")

@@ -11,6 +11,7 @@ import math
 import operator
 import re
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from prime_verifier_code.hashing import bounded_dict, bounded_frozenset, bounded
 MAX_BITS = 100_000  # of an int that ** or << makes
 MAX_ITEMS = 2_000_000  # of a sequence that * makes
 MAX_NODES = 200_000  # of one expression
+REPEATED = (list, tuple, str, bytes, deque)
 WIDE = re.compile(r"\*|[0-9]{5}")  # a width in a format that fills the memory
 
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -227,6 +229,6 @@ def _check_size(how: ast.operator, left: Any, right: Any) -> None:
         raise OverflowError("a very large shift")
     elif isinstance(how, ast.Mult):
         for items, times in ((left, right), (right, left)):
-            repeats = isinstance(items, list | tuple | str | bytes) and isinstance(times, int)
+            repeats = isinstance(items, REPEATED) and isinstance(times, int)
             if repeats and len(items) * max(times, 0) > MAX_ITEMS:
                 raise OverflowError("a very long sequence")

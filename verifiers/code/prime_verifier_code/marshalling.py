@@ -7,6 +7,8 @@ are rebuilt outside.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +22,19 @@ GATE = """
 def _prime_gate(
     type=type, list=list, tuple=tuple, set=set, frozenset=frozenset, dict=dict, complex=complex,
     bytes=bytes, str=str, bool=bool, int=int, float=float, isinstance=isinstance,
-    Exception=Exception, globals=globals, getattr=getattr,
+    Exception=Exception, globals=globals, getattr=getattr, hasattr=hasattr, len=len, repr=repr,
+    range=range, iter=iter, enumerate=enumerate, all=all, map=map, filter=filter, zip=zip,
+    reversed=reversed,
 ):
-    import builtins, collections, sys, traceback
+    import builtins, collections, itertools, sys, traceback
 
+    islice, deque = itertools.islice, collections.deque
     dicts = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
+    views = {type({}.keys()): "k", type({}.values()): "v", type({}.items()): "m"}
+    examples = [], (), set(), {}, {}.values(), {}.items(), "", b"", range(0), range(1 << 70)
+    once = {type(iter(example)) for example in (*examples, deque())} | {
+        type(_ for _ in ()), map, filter, zip, enumerate, reversed, type(reversed([]))
+    }
     error_names = frozenset(
         name for name, kind in vars(builtins).items()
         if isinstance(kind, type) and issubclass(kind, Exception)
@@ -49,7 +59,27 @@ def _prime_gate(
         if kind in dicts:
             items = dict.items(value)
             return {"d": [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in items]}
+        if kind is range:
+            return {"r": [value.start, value.stop, value.step]}
+        if kind is deque:
+            return {"q": [encode(item, depth + 1) for item in value]}
+        if kind in views:
+            return {views[kind]: [encode(item, depth + 1) for item in value]}
+        if kind in once or kind.__module__ == "itertools":
+            # What `list(f(x))` of an assertion would see; more is taken for endless.
+            items = [encode(item, depth + 1) for item in islice(value, 10_001)]
+            return {"i": items} if len(items) <= 10_000 else value
         return value
+
+    def encode_error(error):
+        # The nearest built-in exception, what it says, and its arguments where they're plain.
+        names = [kind.__name__ for kind in type(error).__mro__ if kind.__name__ in error_names]
+        try:
+            text, args = str.__str__(str(error))[:1000], encode(list(error.args))
+            args = args if is_plain(args) and len(repr(args)) < 4000 else [text]
+        except Exception:
+            text, args = "", []
+        return [names[0], text, args]
 
     class Opaque:
         def __init__(self, truth):
@@ -76,6 +106,18 @@ def _prime_gate(
             return complex(items[0], items[1])
         if tag == "o":
             return Opaque(items[0])
+        if tag == "r":
+            return range(*items)
+        if tag == "q":
+            return deque([decode(item) for item in items])
+        if tag == "k":
+            return dict.fromkeys([decode(item) for item in items]).keys()
+        if tag == "v":
+            return dict(enumerate([decode(item) for item in items])).values()
+        if tag == "m":
+            return dict([decode(item) for item in items]).items()
+        if tag == "i":
+            return iter([decode(item) for item in items])
         return {decode(key): decode(item) for key, item in items}
 
     def call(name, args, kwargs):
@@ -89,11 +131,10 @@ def _prime_gate(
             return {"missing": []}
         try:
             value = function(*decode(args), **decode(kwargs))
+            encoded = encode(value)  # a generator's body runs here
         except Exception as error:
             traceback.print_exc(limit=-5)
-            known = [kind.__name__ for kind in type(error).__mro__ if kind.__name__ in error_names]
-            return {"raised": known[:1]}
-        encoded = encode(value)
+            return {"raised": encode_error(error)}
         if is_plain(encoded):
             return {"value": [encoded]}
         return {"truth": [True if value else False]}
@@ -111,7 +152,18 @@ def _prime_gate(
 _prime_encode, _prime_decode, _prime_call = _prime_gate()
 """
 ENTRY = "_prime_call"
-TAGS: dict[type, str] = {tuple: "t", set: "s", frozenset: "f"}
+ONCE: type[Any] = type(iter([]))  # what every iterator of a program becomes
+MAX_RANGE = 1_000_000  # items; its length costs a program nothing
+TAGS: dict[type, str] = {
+    tuple: "t",
+    set: "s",
+    frozenset: "f",
+    deque: "q",
+    ONCE: "i",
+    type({}.keys()): "k",
+    type({}.values()): "v",
+    type({}.items()): "m",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,6 +197,8 @@ def encode(value: Any, depth: int = 0) -> Any:
         return {"o": [value.truth]}
     if type(value) is complex:
         return {"c": [value.real, value.imag]}
+    if type(value) is range:
+        return {"r": [value.start, value.stop, value.step]}
     if type(value) is dict:
         pairs = [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in value.items()]
         return {"d": pairs}
@@ -185,11 +239,32 @@ def _decode_tagged(tag: Any, items: Any) -> Any:
     if tag == "d":
         pairs = [(decode(key), decode(item)) for key, item in items]
         return hashing.bounded_dict(pairs)
-    kind = {"t": tuple, "s": set, "f": frozenset}.get(tag)
-    if kind is None:
+    if tag == "r":
+        return _range(*items)
+    maker = MAKERS.get(tag)
+    if maker is None:
         raise ValueError(f"an unknown tag {str(tag)[:20]!r}")
-    decoded = [decode(item) for item in items]
-    return kind(decoded if kind is tuple else hashing.bounded(decoded))
+    return maker([decode(item) for item in items])
+
+
+def _range(start: Any, stop: Any, step: Any) -> range:
+    made = range(start, stop, step)
+    # Its items come into being outside, where no limit of a jail holds.
+    if max(map(abs, (start, stop, step))) >= 1 << 62 or len(made) > MAX_RANGE:
+        raise ValueError("a very long range")
+    return made
+
+
+MAKERS: dict[str, Callable[[list[Any]], Any]] = {
+    "t": tuple,
+    "s": hashing.bounded_set,
+    "f": hashing.bounded_frozenset,
+    "q": deque,
+    "i": iter,
+    "k": lambda items: dict.fromkeys(hashing.bounded(items)).keys(),
+    "v": lambda items: dict(enumerate(items)).values(),
+    "m": lambda items: hashing.bounded_dict(items).items(),
+}
 
 
 def size(encoded: Any) -> int:

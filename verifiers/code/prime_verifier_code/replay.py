@@ -22,6 +22,7 @@ from prime_verifier_code.verdicts import TestStatus, TestVerdict, verdict_of
 BATCH = 500  # calls that one round may ask for
 MAX_ROUNDS = 300  # calls that each depend on the one before
 MAX_ANSWERS = 4 << 20  # characters of all answers together, as JSON
+MAX_ERROR = 16_000  # characters of an exception's text, and of its arguments
 BLOCK_SHARE = 20  # CPU of all calls and rounds together, in limits of one test
 SEED = 0
 ERRORS = frozenset(
@@ -75,6 +76,20 @@ class _PrimeStop(BaseException):
     pass
 
 
+def _prime_error(name, text, args):
+    kind = getattr(__import__("builtins"), name)
+    args = _prime_decode(args)
+    try:
+        error = kind.__new__(kind, *args)
+    except Exception:  # one that can't do without its own arguments
+        kind, args = Exception, [text]
+        error = Exception(text)
+    if str(error) != text:
+        kind = type(name, (kind,), {"__str__": lambda self: text})
+        error = kind.__new__(kind, *args)
+    return error
+
+
 def _prime_block(known, speculate, limit):
     import random
     random.seed(SEED)
@@ -87,7 +102,7 @@ def _prime_block(known, speculate, limit):
         if not wanted and number < len(known) and known[number][:2] == request:
             kind, payload = known[number][2:]
             if kind == "raised":
-                raise getattr(__import__("builtins"), payload)("raised by the program")
+                raise _prime_error(*payload)
             return _prime_decode(payload)
         if not _plain(request):
             if wanted:
@@ -131,11 +146,15 @@ class Failure:
         status: why.
         detail: a short reason.
         error: the built-in exception that it raised, "" for another end.
+        said: the exception's text.
+        args: its arguments.
     """
 
     status: TestStatus
     detail: str = ""
     error: str = ""
+    said: str = ""
+    args: tuple[Any, ...] = ()
 
 
 def read_answer(done: Execution) -> object:
@@ -149,21 +168,35 @@ def read_answer(done: Execution) -> object:
     ((kind, payload),) = answer.items()
     if kind == "missing":
         return Failure("no_entry_point")
+    if kind == "raised":
+        return _read_error(payload)
     if type(payload) is not list or len(payload) != 1:
         return Failure("bad_result_type")
-    if kind == "raised":
-        error = payload[0]
-        if type(error) is not str or error not in ERRORS:
-            return Failure("bad_result_type")
-        # Raised from `map` or `iter` in the block, it would end the block's loop as if all were
-        # done. A generator makes the same of it (PEP 479).
-        return Failure("runtime_error", "exception", "RuntimeError" if error in STOPS else error)
     if kind == "truth":
         return marshalling.Opaque(payload[0] is True)
     try:
         return marshalling.decode(payload[0])
     except ValueError as error:
         return Failure("bad_result_type", str(error))
+
+
+def _read_error(payload: Any) -> Failure:
+    """An exception, as far as it may enter the block's jail."""
+    if type(payload) is not list or len(payload) != 3:
+        return Failure("bad_result_type")
+    name, said, args = payload
+    if type(name) is not str or name not in ERRORS or type(said) is not str:
+        return Failure("bad_result_type")
+    if type(args) is not list or marshalling.size(args) > MAX_ERROR:
+        return Failure("bad_result_type")
+    try:
+        decoded = tuple(marshalling.decode(args))
+    except ValueError as error:
+        return Failure("bad_result_type", str(error))
+    # Raised from `map` or `iter` in the block, it would end the block's loop as if all were
+    # done. A generator makes the same of it (PEP 479).
+    name = "RuntimeError" if name in STOPS else name
+    return Failure("runtime_error", "exception", name, said[:MAX_ERROR], decoded)
 
 
 def program(problem: Problem) -> Program:
@@ -224,7 +257,8 @@ def judge_block(
                     return TestVerdict("output_limit", cpu, memory, "all answers together")
                 known.append([args, kwargs, "value", encoded])
             elif answer.error:
-                known.append([args, kwargs, "raised", answer.error])
+                error = [answer.error, answer.said, marshalling.encode(list(answer.args))]
+                known.append([args, kwargs, "raised", error])
             elif place == 0:
                 return TestVerdict(answer.status, cpu, memory, answer.detail)
             else:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from prime_verifier_code import ProblemError, read_problem
 from prime_verifier_code.schemas import packed_tests
 from prime_verifier_code.schemas.packed_tests import unpack_tests
+from prime_verifier_code.text_rules import TextRules
 
 
 def packed(value: Any, protocol: int = 4) -> str:
@@ -62,6 +63,13 @@ def test_humaneval_and_mbpp() -> None:
     assert (problem.fn_name, problem.assertions) == ("g", "import math\nassert g(1) == 2")
     problem = read_problem({"test_setup_code": "", "test_list": ["assert g(1)\r\n"]})
     assert problem.assertions == "assert g(1)"
+
+
+def test_the_wording_of_a_problem_is_no_option() -> None:
+    """The full MBPP has it in a column `text`."""
+    row = {"text": "Write a function.", "test_setup_code": "", "test_list": ["assert f(1) == 2"]}
+    assert read_problem(row).text is None
+    assert read_problem({**row, "text": {"ignore_case": True}}).text == TextRules(ignore_case=True)
 
 
 def test_options_come_along_with_any_schema() -> None:

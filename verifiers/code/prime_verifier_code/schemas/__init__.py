@@ -51,7 +51,7 @@ def read_problem(data: Mapping[str, Any], schema: SchemaName = "auto") -> Proble
     try:
         fields = READERS[name](content)
         if name != "own":
-            fields |= {key: content[key] for key in OPTIONS if key in content}
+            fields |= {key: content[key] for key in OPTIONS if _is_option(key, content)}
         return Problem.model_validate(fields)
     except ValidationError as error:
         # The input is left out: it may hold expected outputs, and this text is logged.
@@ -62,6 +62,11 @@ def read_problem(data: Mapping[str, Any], schema: SchemaName = "auto") -> Proble
         raise ProblemError(f"schema {name}: {type(error).__name__}: {error}") from error
     except ValueError as error:
         raise ProblemError(f"schema {name}: {error}") from error
+
+
+def _is_option(key: str, content: Mapping[str, Any]) -> bool:
+    """Whether a column is an option: `text` as text is the problem's wording (MBPP)."""
+    return key in content and not (key == "text" and isinstance(content[key], str))
 
 
 def _recognised(data: Mapping[str, Any]) -> SchemaName:

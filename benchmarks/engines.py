@@ -184,11 +184,13 @@ def speed(home: Path, *, quick: bool, tokens: int | None = None, repeats: int = 
                 ("prime-core, seeded, committed", committed),
             ):
                 rows.append(measured(name, size, size * length, work, engine.pid, repeats))
+                print(rows[-1], file=sys.stderr, flush=True)
     with opened("transformers", model, "bfloat16", max(sizes)) as engine:
         for size in sizes:
             raced = make_requests(prompts(model, size), length, 1.0)
             work = lambda asked=raced: collect(engine, asked)  # noqa: E731 - bound as above
             rows.append(measured("transformers engine", size, size * length, work, None, repeats))
+            print(rows[-1], file=sys.stderr, flush=True)
     rows += transformers_generate(model, sizes, length, repeats)
     return sorted(rows, key=lambda each: each["batch"])
 
@@ -349,14 +351,16 @@ def equality(home: Path, *, quick: bool) -> Rows:
     rng = random.Random(0)
     short = [tuple(rng.randrange(44) for _ in range(rng.randrange(4, 40))) for _ in range(500)]
     small = smollm2(home)
-    counts = (24, 4) if quick else (500, 32)
+    counts = (24, 4) if quick else (500, 24)
     rows: Rows = []
     for name, model, tokens in (
         ("tiny Qwen2", tiny, short[: counts[0]]),
         ("SmolLM2-135M", small, prompts(small, counts[1])),
     ):
         for dtype in ("float32", "bfloat16"):
-            rows += compare(name, model, tokens, dtype, home / f"{model.name}-{dtype}", quick=quick)
+            made = compare(name, model, tokens, dtype, home / f"{model.name}-{dtype}", quick=quick)
+            print(table(made), file=sys.stderr, flush=True)
+            rows += made
     return rows
 
 
@@ -374,7 +378,7 @@ def compare(
     from prime_core.toploc import ProofBuilder
     from prime_core.validation.false_models import changed_policy, int8, off_by
 
-    length = 12 if quick else 48
+    length = 12 if quick else 40
     requests = [
         replace(each, commitment=ProofBuilder()) for each in make_requests(tokens, length, 0.7)
     ]

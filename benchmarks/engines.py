@@ -351,7 +351,7 @@ def equality(home: Path, *, quick: bool) -> Rows:
     rng = random.Random(0)
     short = [tuple(rng.randrange(44) for _ in range(rng.randrange(4, 40))) for _ in range(500)]
     small = smollm2(home)
-    counts = (24, 4) if quick else (500, 24)
+    counts = (24, 4) if quick else (500, 16)
     rows: Rows = []
     for name, model, tokens in (
         ("tiny Qwen2", tiny, short[: counts[0]]),
@@ -375,10 +375,11 @@ def compare(
 ) -> Rows:
     """One model in one dtype: the right weights first, then false ones."""
     from prime_core.engines.model_files import local_policy
-    from prime_core.toploc import ProofBuilder
+    from prime_core.toploc import ProofBuilder, Thresholds
+    from prime_core.toploc.noise import fit_thresholds
     from prime_core.validation.false_models import changed_policy, int8, off_by
 
-    length = 12 if quick else 40
+    length = 12 if quick else 32
     requests = [
         replace(each, commitment=ProofBuilder()) for each in make_requests(tokens, length, 0.7)
     ]
@@ -387,24 +388,38 @@ def compare(
     policy = local_policy(model)
     rows: Rows = []
     with opened("transformers", model, dtype, 16) as engine:
-        rows.append({"model": name, "dtype": dtype, "judged with": "its own weights"})
-        rows[0] |= judged(engine, requests, found)
+        figures, honest = judged(engine, requests, found)
+        thresholds = fit_thresholds(honest[::2])
+        kinds = {"its own weights": (figures, honest[1::2])}
         for what, change in (("int8 weights", int8), ("weights off by 1 %", off_by(0.01))):
             engine.load(changed_policy(policy, change, folder / what.replace(" ", "-")))
-            rows.append({"model": name, "dtype": dtype, "judged with": what})
-            rows[-1] |= judged(engine, requests, found)
+            kinds[what] = judged(engine, requests, found)
+    for what, (figures, verdicts) in kinds.items():
+        rows.append({"model": name, "dtype": dtype, "judged with": what, **figures})
+        rows[-1] |= accepted("paper", verdicts, Thresholds())
+        rows[-1] |= accepted("fitted", verdicts, thresholds)
     return rows
 
 
-def judged(engine: Any, requests: Sequence[Any], found: dict[str, Any]) -> dict[str, Any]:
-    """Log-probabilities, races and commitments of generated completions, recomputed."""
+def accepted(name: str, verdicts: Sequence[Any], thresholds: Any) -> dict[str, str]:
+    """Completions whose commitments all pass, under these thresholds."""
+    from prime_core.toploc.noise import accepts
+
+    passed = sum(all(accepts(each, thresholds) for each in chunks) for chunks in verdicts)
+    return {f"accepted, {name} thresholds": f"{passed}/{len(verdicts)}"}
+
+
+def judged(
+    engine: Any, requests: Sequence[Any], found: dict[str, Any]
+) -> tuple[dict[str, Any], list[Any]]:
+    """Log-probabilities and races of completions, recomputed; and their commitments' verdicts."""
     import numpy as np
     import torch
 
     from prime_core.api import PrefillRequest
     from prime_core.toploc import Thresholds, verify_proofs
 
-    errors, equal, whole, accepted, chunks = [], [], 0, 0, 0
+    errors, equal, verdicts = [], [], []
     for start in range(0, len(requests), 16):
         part = requests[start : start + 16]
         asked = [
@@ -421,19 +436,15 @@ def judged(engine: Any, requests: Sequence[Any], found: dict[str, Any]) -> dict[
             errors.append(np.abs(prefill.logprobs - np.array(found[each.id].logprobs)))
             equal.append(prefill.draws.race_gaps == 0)
             rows = torch.from_numpy(prefill.hidden_states.copy()).bfloat16()
-            verdicts = verify_proofs(rows, each.commitment.finish(), Thresholds())
-            whole += all(verdict.accepted for verdict in verdicts)
-            accepted += sum(verdict.accepted for verdict in verdicts)
-            chunks += len(verdicts)
+            verdicts.append(verify_proofs(rows, each.commitment.finish(), Thresholds()))
     differences, won = np.concatenate(errors), np.concatenate(equal)
-    return {
-        "completions": len(requests),
+    figures = {
+        "tokens": won.size,
         "logprob_max": float(f"{differences.max():.2g}"),
         "logprob_mean": float(f"{differences.mean():.2g}"),
         "equal_tokens": float(f"{won.mean():.5f}"),
-        "accepted_completions": whole,
-        "accepted_chunks": f"{accepted}/{chunks}",
     }
+    return figures, verdicts
 
 
 PARTS: dict[str, Callable[..., Rows]] = {"speed": speed, "race": race_alone, "equality": equality}

@@ -12,6 +12,7 @@ from typing import Any
 
 from prime_core.api import Jail, JailInput, Limits, Program, Sandbox, SandboxError
 from prime_verifier_code.problem import CheckerSource, ProblemError
+from prime_verifier_code.value_rules import key_text
 
 # (input, expected, output) -> right; output is text of a program, or a function's plain value.
 Checker = Callable[[Any, Any, Any], bool]
@@ -98,5 +99,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {key_text(key): _plain(item) for key, item in value.items()}
     return value

@@ -14,7 +14,7 @@ RuleName = Literal["last_block", "whole"]
 
 PYTHON_TAGS = ("python", "py", "python3")
 # A fence stands at the very start of a line: docstrings may hold indented ones.
-FENCE = re.compile(r"(`{3,})[ \t]*([^`]*)")
+FENCE = re.compile(r"(`{3,})([^`]*)")
 TAG = re.compile(r"[A-Za-z0-9_+#.-]*")
 THINKING_OPENS = re.compile(r"^[ \t]*<think>", re.MULTILINE)
 THINKING_CLOSES = "</think>"
@@ -51,7 +51,7 @@ def extract(text: str, rule: RuleName = "last_block") -> Extracted:
     if answer is None:
         return Extracted(None, "thinking_not_closed")
     if rule == "whole":
-        return Extracted(answer, "whole") if answer.strip() else Extracted(None, "empty")
+        return Extracted(None, "empty") if _blank(answer) else Extracted(answer, "whole")
     blocks = complete_blocks(answer)
     for name, wanted in (("last_python_block", PYTHON_TAGS), ("last_untagged_block", ("",))):
         codes = [block.code for block in blocks if block.tag in wanted]
@@ -63,7 +63,12 @@ def extract(text: str, rule: RuleName = "last_block") -> Extracted:
 def _not_blank(code: str, rule: str) -> Extracted:
     # A byte order mark is an editor's habit, not a mistake of the program.
     code = code.removeprefix("\ufeff")
-    return Extracted(code, rule) if code.strip() else Extracted(None, "empty_block")
+    return Extracted(None, "empty_block") if _blank(code) else Extracted(code, rule)
+
+
+def _blank(code: str) -> bool:
+    """Nothing but blanks and byte order marks, of which cleaning would drop some."""
+    return not code.replace("\ufeff", "").strip()
 
 
 def after_thinking(text: str) -> str | None:

@@ -45,7 +45,7 @@ def _prime_gate(
         if value is None or kind in (bool, int, float, str):
             return value
         if depth > 150:
-            return object()
+            return Opaque(True)
         if kind is list:
             return [encode(item, depth + 1) for item in value]
         if kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields")):
@@ -146,10 +146,10 @@ def _prime_gate(
             return all([is_plain(item) for item in dict.values(value)])
         return value is None or type(value) in (bool, int, float, str)
 
-    return encode, decode, call
+    return encode, decode, call, Opaque
 
 
-_prime_encode, _prime_decode, _prime_call = _prime_gate()
+_prime_encode, _prime_decode, _prime_call, _PrimeOpaque = _prime_gate()
 """
 ENTRY = "_prime_call"
 ONCE: type[Any] = type(iter([]))  # what every iterator of a program becomes
@@ -208,15 +208,17 @@ def encode(value: Any, depth: int = 0) -> Any:
     return {tag: [encode(item, depth + 1) for item in value]}
 
 
-def decode(value: Any) -> Any:
+def decode(value: Any, depth: int = 0) -> Any:
     """The value again.
 
     Raises:
-        ValueError: a tag that `encode` never writes, or a set of things that have no hash; the
-            other side may be hostile.
+        ValueError: a tag that `encode` never writes, a set of things that have no hash, or what
+            `encode` couldn't write again; the other side may be hostile.
     """
+    if type(value) in (list, tuple, dict) and depth > MAX_DEPTH:
+        raise ValueError(f"a value nested more than {MAX_DEPTH} deep")
     if type(value) in (list, tuple):
-        return [decode(item) for item in value]
+        return [decode(item, depth + 1) for item in value]
     if type(value) is not dict:
         return value
     if len(value) != 1:
@@ -225,26 +227,26 @@ def decode(value: Any) -> Any:
     if type(items) not in (list, tuple):
         raise ValueError(f"the tag {tag!r} holds no list")
     try:
-        return _decode_tagged(tag, items)
-    except (TypeError, IndexError) as error:
+        return _decode_tagged(tag, items, depth + 1)
+    except (TypeError, IndexError, OverflowError) as error:
         raise ValueError(f"the tag {tag!r} holds nonsense") from error
 
 
-def _decode_tagged(tag: Any, items: Any) -> Any:
+def _decode_tagged(tag: Any, items: Any, depth: int) -> Any:
     if tag == "b":
         return bytes(items)
     if tag == "c":
         real, imaginary = items
         return complex(real, imaginary)
     if tag == "d":
-        pairs = [(decode(key), decode(item)) for key, item in items]
+        pairs = [(decode(key, depth), decode(item, depth)) for key, item in items]
         return hashing.bounded_dict(pairs)
     if tag == "r":
         return _range(*items)
     maker = MAKERS.get(tag)
     if maker is None:
         raise ValueError(f"an unknown tag {str(tag)[:20]!r}")
-    return maker([decode(item) for item in items])
+    return maker([decode(item, depth) for item in items])
 
 
 def _range(start: Any, stop: Any, step: Any) -> range:

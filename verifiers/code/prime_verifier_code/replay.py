@@ -93,7 +93,7 @@ def _prime_error(name, text, args):
 def _prime_block(known, speculate, limit):
     import random
     random.seed(SEED)
-    asked, names, wanted = [0], globals(), []
+    asked, names, wanted, stuck = [0], globals(), [], []
 
     def candidate(*args, **kwargs):
         number = asked[0]
@@ -107,7 +107,8 @@ def _prime_block(known, speculate, limit):
         if not _plain(request):
             if wanted:
                 raise _PrimeStop()
-            raise TypeError("PRIME_BAD_ARGUMENT")
+            stuck.append("result" if _prime_came_back(request) else "argument")
+            raise TypeError("this argument can't cross into the program's jail")
         wanted.append([number, *request])
         if not speculate or len(wanted) >= limit:
             raise _PrimeStop()
@@ -134,7 +135,15 @@ def _prime_block(known, speculate, limit):
         outcome = "error:" + type(error).__name__ + ":" + str(error)[:200]
     if wanted:
         return {"wanted": wanted}
-    return {"outcome": outcome, "calls": asked[0]}
+    return {"outcome": outcome, "stuck": stuck[:1]}
+
+
+def _prime_came_back(value):
+    if type(value) is list:
+        return any(map(_prime_came_back, value))
+    if type(value) is dict:
+        return any(map(_prime_came_back, value.values()))
+    return type(value) is _PrimeOpaque
 """
 
 
@@ -247,7 +256,13 @@ def judge_block(
             return _verdict(done.result, bool(known), cpu, memory)
         del known[wanted[0][0] :]
         for place, (_, args, kwargs) in enumerate(wanted):
-            execution, answer = ask(_call(args, kwargs))
+            try:
+                call = _call(args, kwargs)
+            except ValueError as error:
+                if known:  # made of an answer, perhaps of one that was chosen for it
+                    return TestVerdict("wrong_answer", cpu, memory, f"an argument: {error}")
+                raise ProblemError(f"the block calls with what can't be rebuilt: {error}") from None
+            execution, answer = ask(call)
             cpu += execution.cpu_seconds
             memory = max(memory, execution.peak_memory)
             if not isinstance(answer, Failure):
@@ -272,7 +287,13 @@ def _call(args: Any, kwargs: Any) -> Call:
 
 def _verdict(result: dict[str, Any], called: bool, cpu: float, memory: int) -> TestVerdict:
     outcome = str(result.get("outcome"))
-    if not called or "PRIME_BAD_ARGUMENT" in outcome:
+    stuck = result.get("stuck")
+    if stuck == ["result"]:
+        # The program's own result went back in, one of which nothing but its truth is known.
+        return TestVerdict("bad_result_type", cpu, memory)
+    if stuck:
+        raise ProblemError("the block of assertions calls with what is no plain value")
+    if not called:
         raise ProblemError(f"the block of assertions can't be judged by: {outcome[:200]}")
     status: TestStatus = "ok" if outcome == "holds" else "wrong_answer"
     return TestVerdict(status, cpu, memory)

@@ -127,10 +127,10 @@ def _same_mapping(
 
 
 def _text_keys(mapping: Mapping[Any, Any]) -> dict[Any, Any]:
-    return {_key_text(key): value for key, value in mapping.items()}
+    return {key_text(key): value for key, value in mapping.items()}
 
 
-def _key_text(key: Any) -> Any:
+def key_text(key: Any) -> Any:
     """The key as JSON writes it; a tuple stays what it is, JSON has none."""
     if key is None:
         return "null"

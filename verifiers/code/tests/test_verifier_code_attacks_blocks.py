@@ -25,6 +25,13 @@ GATE_ATTACKS = {
     "raised_forever": "def _prime_call(*a): return {'raised': ['AssertionError']}",
     "unhashable_set": "def _prime_call(*a): return {'value': [{'s': [[1]]}]}",
     "missing": "def _prime_call(*a): return {'missing': []}",
+    "deep_from_gate": "A = []\nfor _ in range(170): A = [A]\n"
+    "def _prime_call(*a): return {'value': [A]}",
+    "deep_error_from_gate": "A = []\nfor _ in range(170): A = [A]\n"
+    "def _prime_call(*a): return {'raised': ['ValueError', 'x', [A]]}",
+    "overflow_from_gate": "def _prime_call(*a): return {'value': [{'c': [1 << 2000, 0]}]}",
+    "text_for_number_from_gate": "def _prime_call(*a): return {'value': [{'c': ['1', '2']}]}",
+    "bytes_from_gate": "def _prime_call(*a): return {'value': [{'b': [300, None]}]}",
     "tuple_for_dict": "def _prime_call(*a): return ('value', [9])",
 }
 
@@ -111,3 +118,53 @@ def test_a_program_cannot_end_a_blocks_loop(verifier: CodeVerifier, loop: str) -
     assert judge(verifier, problem, "def square(x): return x * x") == ("1", "ok")
     for program in STOPS.values():
         assert judge(verifier, problem, program)[0] == "0"
+
+
+COMPOSED = {
+    "twice": "assert candidate(candidate(2)) == 16",
+    "caught": "\n    try: assert candidate(candidate(2)) == 16\n    except TypeError: pass",
+    "in_a_list": "assert candidate([candidate(2)][0]) == 16",
+    "set": "assert candidate(len(candidate(set(map(candidate, range(99)))) and [2])) == 1",
+    "as_number": "assert int(candidate(2)) == 4 and candidate(3) == 9",
+}
+ESCAPES = {
+    "object": "def square(x): return object()",
+    "says_so": "def square(x): raise ValueError('PRIME_BAD_ARGUMENT an argument that')",
+    "says_so_as_text": "def square(x): return 'PRIME_BAD_ARGUMENT an argument that'",
+    "deep": "def square(x):\n    a = []\n    for _ in range(149): a = [a]\n    return a",
+    "deeper": "def square(x):\n    return [x]",
+    "collides": "def square(x): return x * (2**61 - 1) if type(x) is int else x",
+    "endless": "import itertools\ndef square(x): return itertools.count()",
+    "long_range": "def square(x): return range(0, 10**6, 1)",
+}
+
+
+@pytest.mark.parametrize("block", COMPOSED)
+def test_a_result_that_goes_back_in_keeps_no_verdict_from_being_reached(
+    verifier: CodeVerifier, block: str
+) -> None:
+    problem = {
+        "entry_point": "square",
+        "prompt": "def square(x):\n    pass\n",
+        "test": f"def check(candidate):\n    if True: {COMPOSED[block]}",
+        "time_limit_s": 1.0,
+    }
+    if block == "caught":
+        problem["test"] = f"def check(candidate):{COMPOSED[block]}"
+    for program in ESCAPES.values():
+        assert judge(verifier, problem, program)[0] == "0"
+
+
+def test_an_argument_that_cannot_cross_is_an_error_whatever_the_program(
+    verifier: CodeVerifier,
+) -> None:
+    for call in ("candidate(object())", "candidate(lambda: 1)"):
+        test = f"def check(candidate):\n    assert candidate(2) == 4\n    try: {call}\n"
+        problem = {
+            "entry_point": "square",
+            "prompt": "def square(x):\n    pass\n",
+            "test": test + "    except TypeError: pass",
+            "time_limit_s": 1.0,
+        }
+        score = verifier.judge_data(problem, "```python\ndef square(x): return x * x\n```")
+        assert score.status == "error"

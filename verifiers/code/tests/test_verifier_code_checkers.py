@@ -57,7 +57,9 @@ def test_a_broken_checker_is_an_error_and_no_verdict(verifier: CodeVerifier, bod
     )
 
 
-@pytest.mark.parametrize("odd", ["'15'", "[]", "{}", "'x' * 10**6", "[[]] * 1000"])
+@pytest.mark.parametrize(
+    "odd", ["'15'", "[]", "{}", "'x' * 10**6", "[[]] * 1000", "{1 << 20_000: 1}"]
+)
 def test_an_output_that_breaks_a_checker_is_wrong_and_no_error(
     jails: Sandbox, verifier: CodeVerifier, odd: str
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +35,7 @@ RIGHT = "```python\nprint(1)\n```"
         ("print(1)", None, "no_complete_block"),
         ("", None, "no_complete_block"),
         ("```python\n  \n```", None, "empty_block"),
+        ("```python\n\ufeff\ufeff\n```", None, "empty_block"),
         (f"<think>\n{RIGHT}\n</think>\nno", None, "no_complete_block"),
         (f"<think>\n```python\nprint(0)\n</think>\n{RIGHT}", "print(1)\n", "last_python_block"),
         (f"{RIGHT}\nthought</think>", None, "no_complete_block"),
@@ -51,6 +54,15 @@ def test_the_last_complete_python_block_of_the_answer_is_the_program(
 def test_whole_takes_all_but_the_thinking() -> None:
     assert extract("<think>x</think>    return 1\n", "whole").code == "    return 1\n"
     assert extract("<think>x</think> \n", "whole").code is None
+    assert extract("\ufeff\ufeff", "whole").code is None
+
+
+@pytest.mark.parametrize("text", ["```{}`", "{}```{}`", "<think{}", "```{}\n", "{}<think>`"])
+@pytest.mark.parametrize("blanks", [" ", "\t", "`", "\n"])
+def test_no_text_takes_the_square_of_its_length(text: str, blanks: str) -> None:
+    before = time.process_time()
+    extract(text.replace("{}", blanks * 200_000))
+    assert time.process_time() - before < 20
 
 
 @given(st.text(alphabet="`python \n<>/thik\r\x00\ud800"))

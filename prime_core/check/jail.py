@@ -149,13 +149,13 @@ def _set_mount(path: str, attributes: tuple[int, int], flags: int) -> None:
 
 
 def _mounts(settings: dict[str, Any]) -> None:
-    """Everything read-only but the scratch folder; a process list of our own; secrets covered."""
-    scratch = settings["scratch"]
+    """Everything read-only but two folders; a process list of our own; secrets covered."""
     _mount("none", "/", "", MS_REC | MS_PRIVATE)
-    _mount(scratch, scratch, "", MS_BIND)
+    for folder in settings["writable"]:
+        _mount(folder, folder, "", MS_BIND)
     _mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV)
     _bound_processes(2 * settings["processes"])
-    _devices(f"{scratch}/dev")
+    _devices(settings["devices"])
     # Users of nested namespaces write their id maps here; the machine's own switches stay shut.
     for switches in KERNEL_SWITCHES:
         if Path(switches).exists():
@@ -165,7 +165,8 @@ def _mounts(settings: dict[str, Any]) -> None:
     for file in settings["hidden_files"]:
         _mount("/dev/null", file, "", MS_BIND)
     _set_mount("/", (MOUNT_ATTR_RDONLY, 0), AT_RECURSIVE)
-    _set_mount(scratch, (0, MOUNT_ATTR_RDONLY), 0)
+    for folder in settings["writable"]:
+        _set_mount(folder, (0, MOUNT_ATTR_RDONLY), 0)
     _set_mount("/proc", (0, MOUNT_ATTR_RDONLY), 0)
     _set_mount("/dev", (0, MOUNT_ATTR_RDONLY), AT_RECURSIVE)
     os.chdir(settings["scratch"])
@@ -182,7 +183,6 @@ def _bound_processes(most: int) -> None:
 
 def _devices(folder: str) -> None:
     """A /dev of our own: a read-only mount doesn't keep a disk's node from being written to."""
-    Path(folder).mkdir(exist_ok=True)
     _mount("tmpfs", folder, "tmpfs", MS_NOSUID, "size=64m,mode=755")
     for name in ("null", "zero", "full", "random", "urandom", "tty"):
         if Path(f"/dev/{name}").exists():

@@ -21,7 +21,14 @@ from prime_core.check.distribution import Distribution
 from prime_core.check.launching import Launcher
 from prime_core.check.limits import Limits
 from prime_core.check.listing import beside
-from prime_core.check.measures import Listing, Observation, TaskView, read_listing, read_result
+from prime_core.check.measures import (
+    Listing,
+    Observation,
+    TaskView,
+    read_listing,
+    read_observation,
+    read_result,
+)
 from prime_core.check.scorers import open_bench
 from prime_core.check.subject import Blocked, Subject
 from prime_core.hub import KINDS
@@ -49,7 +56,7 @@ class Lab:
         self.limits = limits
         self.launcher = launcher
         self._scratch = scratch
-        self._cache = scratch / "home" / ".cache" / "prime-core"
+        self._cache = launcher.inside / "home" / ".cache" / "prime-core"
         self._block = names_taken
         self._known: dict[object, asyncio.Task[Any]] = {}
         self._open = AsyncExitStack()
@@ -79,10 +86,9 @@ class Lab:
     ) -> tuple[Path, Path, str]:
         """Run a module of ours in a jail; (its result, a second file, how it ended badly)."""
         self._files += 1
-        stem = self._scratch / f"{module}-{self._files}"
-        asked, result, second = (
-            stem.with_suffix(each) for each in (".ask.json", ".json", ".jsonl")
-        )
+        stem = f"{module}-{self._files}"
+        asked = self._scratch / f"{stem}.ask.json"  # where no child can have put a link
+        result, second = (self.launcher.inside / f"{stem}{end}" for end in (".json", ".jsonl"))
         asked.write_text(json.dumps(request), encoding="utf-8")
         arguments = ["-P", "-m", f"prime_core.check.{module}", *map(str, (asked, result, second))]
         ended = await self.launcher.run(arguments, limit_s)
@@ -139,10 +145,9 @@ class Lab:
         }
         result, _, ended = await self.child("observe", request, self.limits.start_s)
         try:
-            found = read_result(result)
+            return read_observation(result, ended)
         except FormatError as error:
             return Observation(ended=ended or error.what, at="being started")
-        return Observation(ended, str(found["at"]), found["modules"], found["plugins"])
 
     async def listing(
         self, subject: Subject, *, params: Mapping[str, Any] | None = None

@@ -1,7 +1,7 @@
 """Jailed child processes: the interpreter that hosts and probes of a check are started with.
 
-`Lab` makes one `Launcher` a check. Invariant: a child ends in time, with all it started, and the
-isolation that holds is known and printed before the first one runs.
+`Lab` makes one `Launcher` a check. Invariant: a child ends in time, with all it started, can't
+write what runs or is written outside of jails, and its isolation is printed before the first runs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ PROCESSES = 512  # that a child and all it started may be at once
 PROBE_LIMIT_S = 30.0
 OUTPUT_TAIL = 4000  # bytes of a child's stderr that are kept for messages
 # Places under HOME that a package under check has no business with.
-SECRET_FOLDERS = (".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".config/gcloud")
+SECRET_FOLDERS = (".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".config/gcloud",
+                  ".config/gh", ".config/prime-core")  # fmt: skip
 SECRET_FILES = (".netrc", ".pypirc", ".npmrc", ".git-credentials")
 
 
@@ -79,7 +80,7 @@ class Launcher:
     """Writes launch scripts, one a set of variables, and runs commands through them.
 
     Args:
-        scratch: the one folder that children may write to.
+        scratch: a folder of the check's own; children may write to `inside`, below it, alone.
         python: the interpreter that they become.
         python_path: what PYTHONPATH is inside.
         processes: that a child and all it started may be at once.
@@ -94,10 +95,12 @@ class Launcher:
     ) -> None:
         self._processes = processes
         self._scratch = scratch
+        self.inside = scratch / "inside"
         self._python = python
         self._python_path = os.pathsep.join(map(str, python_path))
-        for name in ("home", "tmp", "launch", "logs"):
-            (scratch / name).mkdir(exist_ok=True)
+        # Whatever we run, or write by its name, lies where no child can change it.
+        for name in ("inside/home", "inside/tmp", "launch", "logs", "dev"):
+            (scratch / name).mkdir(parents=True, exist_ok=True)
         self.isolation: Isolation = self._strongest()
 
     def _strongest(self) -> Isolation:
@@ -127,10 +130,10 @@ class Launcher:
     def _write(self, name: str, level: Isolation, variables: Mapping[str, str]) -> Path:
         home = Path.home()
         inside = {
-            "HOME": str(self._scratch / "home"),
-            "TMPDIR": str(self._scratch / "tmp"),
-            "XDG_CACHE_HOME": str(self._scratch / "home" / ".cache"),
-            "PRIME_CORE_CACHE": str(self._scratch / "home" / ".cache" / "prime-core"),
+            "HOME": str(self.inside / "home"),
+            "TMPDIR": str(self.inside / "tmp"),
+            "XDG_CACHE_HOME": str(self.inside / "home" / ".cache"),
+            "PRIME_CORE_CACHE": str(self.inside / "home" / ".cache" / "prime-core"),
             "PRIME_CORE_OFFLINE": "1",
             "HF_HUB_OFFLINE": "1",
             "PYTHONPATH": self._python_path,
@@ -140,7 +143,10 @@ class Launcher:
         settings = {
             "python": str(self._python),
             "level": level,
-            "scratch": str(self._scratch),
+            "scratch": str(self.inside),
+            # Hosts write their logs themselves; a mount can't be replaced by a link.
+            "writable": [str(self.inside), str(self._scratch / "logs")],
+            "devices": str(self._scratch / "dev"),
             "variables": inside,
             "limits": dict(LIMITS),
             "processes": self._processes,

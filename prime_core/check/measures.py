@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import stat
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,11 +29,25 @@ def read_result(path: Path) -> dict[str, Any]:
         FormatError: it left none, or not a JSON object.
     """
     try:
-        if path.is_symlink() or path.stat().st_size > RESULT_LIMIT:
-            raise FormatError("its result is too large, or a link")
-        return values.mapping(json.loads(path.read_bytes()), "result")
+        return values.mapping(json.loads(read_left(path)), "result")
     except (OSError, ValueError, RecursionError) as error:
         raise FormatError(f"it left no readable result: {error}") from error
+
+
+def read_left(path: Path) -> bytes:
+    """The bytes of a file that a child left; never of what a link leads to, and never waiting.
+
+    Raises:
+        OSError: there is none.
+        FormatError: it's no plain file, or too large.
+    """
+    # Without O_NONBLOCK, opening a pipe would wait for somebody who writes.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_size > RESULT_LIMIT:
+            raise FormatError("what it left is too large, or no plain file")
+        return file.read(RESULT_LIMIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +129,7 @@ def read_listing(result: Path, tasks: Path) -> Listing:
     phase = values.text(found.get("phase", ""), "phase")
     if "info" not in found or "sample" not in found:
         return Listing(phase, error or "it described nothing")
-    lines = tasks.read_bytes().splitlines(keepends=True)
+    lines = read_left(tasks).splitlines(keepends=True)
     again = found.get("info_again")
     return Listing(
         phase=phase,
@@ -176,3 +192,45 @@ class Observation:
     at: str = ""
     modules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def read_observation(result: Path, ended: str) -> Observation:
+    """An observation from a child's file.
+
+    Args:
+        ended: how the child ended badly; "" where it didn't.
+
+    Raises:
+        FormatError: it isn't one.
+    """
+    found = read_result(result)
+    at = values.text(found.get("at"), "at")
+    modules = values.mapping(found.get("modules"), "modules")
+    plugins = values.mapping(found.get("plugins"), "plugins")
+    return Observation(
+        ended or ("it ended the process" if at else ""),
+        at,
+        {name: _seen_module(seen, name) for name, seen in modules.items()},
+        {label: _seen_plugin(seen, label) for label, seen in plugins.items()},
+    )
+
+
+def _seen_module(value: object, what: str) -> dict[str, Any]:
+    seen = values.mapping(value, what)
+    events = values.mapping(seen.get("events"), "events")
+    return {
+        "error": values.text(seen.get("error"), "error"),
+        "cpu_s": values.number(seen.get("cpu_s"), "cpu_s"),
+        "modules": values.sequence(seen.get("modules"), "modules", values.text),
+        "events": {sort: values.sequence(each, sort, values.text) for sort, each in events.items()},
+        "changed": values.sequence(seen.get("changed"), "changed", values.text),
+    }
+
+
+def _seen_plugin(value: object, what: str) -> dict[str, Any]:
+    seen = values.mapping(value, what)
+    for name in ("error", "phase", "fix"):
+        values.text(seen.get(name, ""), name)
+    if seen.get("parameters") is not None:
+        values.mapping(seen["parameters"], "parameters")
+    return seen

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import lzma
 import shutil
+import struct
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
@@ -20,6 +23,7 @@ from prime_core.check.checks_file import NAME as CHECKS_NAME
 from prime_core.check.checks_file import ChecksFile, read_checks_file
 from prime_core.check.distribution import Distribution, files_digest, source_files
 from prime_core.check.launching import Launcher
+from prime_core.check.measures import read_left
 
 SOURCE_BYTES = 256 << 20  # of a source tree that is copied for the build
 WHEEL_BYTES = 1 << 30  # of an unpacked wheel
@@ -141,7 +145,7 @@ async def _build(source: Path, scratch: Path, launcher: Launcher) -> tuple[Path 
     """(wheel, reason why there is none)."""
     if not (source / "pyproject.toml").is_file():
         return None, "there is no pyproject.toml"
-    copy, out = scratch / "source", scratch / "wheel"
+    copy, out = launcher.inside / "source", launcher.inside / "wheel"
     out.mkdir()
     files = source_files(source)
     if sum(path.stat().st_size for path in files) > SOURCE_BYTES:
@@ -154,9 +158,14 @@ async def _build(source: Path, scratch: Path, launcher: Launcher) -> tuple[Path 
     script.write_text(BUILD, encoding="utf-8")
     ended = await launcher.run(["-P", str(script), str(copy), str(out)], BUILD_LIMIT_S)
     wheels = sorted(out.glob("*.whl"))
-    if ended.code != 0 or len(wheels) != 1 or wheels[0].is_symlink():
+    if ended.code != 0 or len(wheels) != 1:
         return None, ended.how if ended.code else f"the backend left {len(wheels)} wheels"
-    return wheels[0], ""
+    kept = scratch / wheels[0].name  # out of reach of what runs later
+    try:
+        kept.write_bytes(read_left(wheels[0]))
+    except (OSError, FormatError) as error:
+        return None, f"the wheel can't be read: {error}"
+    return kept, ""
 
 
 def unpack(wheel: Path, site: Path) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
@@ -182,7 +191,8 @@ def unpack(wheel: Path, site: Path) -> tuple[tuple[str, ...], str, tuple[str, ..
                 path = site / member.filename
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError,
+            RuntimeError, ValueError) as error:  # fmt: skip
         raise FormatError(f"the wheel can't be unpacked: {error}", where=str(wheel)) from error
     # RECORD and WHEEL name the build tool's version, which changes nothing that runs.
     counted = [

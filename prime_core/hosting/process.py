@@ -6,15 +6,17 @@ Used by the pool's slots. Invariant: after `kill` no process of the host is left
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from prime_core.api.errors import HostError
 from prime_core.hosting.channel import Channel, Ended, Failure, ItemReport
@@ -59,7 +61,7 @@ class HostProcess:
         ]
         same = settings.interpreter == Path(sys.executable)
         try:
-            with log.open("ab") as output:
+            with open_log(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as output:
                 self._keeper = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,
@@ -196,10 +198,24 @@ def describe_exit(status: str) -> str:
     return f"the host was killed by {name}{hint}"
 
 
+def open_log(log: Path, flags: int) -> BinaryIO:
+    """Open a host's log; the host may have put a link or a pipe in its place.
+
+    Raises:
+        OSError: it has, or the file can't be opened.
+    """
+    careful = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(log, flags | careful, 0o644)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "the log is no plain file", str(log))
+    return os.fdopen(descriptor, "ab" if flags & os.O_WRONLY else "rb")
+
+
 def log_tail(log: Path) -> str:
     """The last lines of a host's log."""
     try:
-        with log.open("rb") as file:
+        with open_log(log, os.O_RDONLY) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 256 * LOG_TAIL))
             data = file.read()
     except OSError:

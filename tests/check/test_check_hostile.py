@@ -16,9 +16,11 @@ import pytest
 from check_fixtures import environment, importing, verifying, write
 from check_words import GOOD, Files
 
+from prime_core.api import FormatError
 from prime_core.check.checking import Order, check
 from prime_core.check.launching import Launcher
 from prime_core.check.limits import Limits
+from prime_core.check.measures import read_left
 from prime_core.check.outcome import Report
 
 pytestmark = pytest.mark.integration
@@ -138,8 +140,56 @@ def test_a_result_that_the_package_wrote_itself_is_read_strictly(tmp_path: Path)
         "    os._exit(0)",
     )()
     report = checked(files, tmp_path, "I01", "I02", "I10", "T01")
+    assert statuses(report)["I01"] == "failed"
     assert "passed" not in statuses(report).values()
-    assert report.exit_code in (1, 3)
+    assert "the rule itself failed" not in seen(report)
+
+
+@pytest.mark.parametrize("left", ["", '{"at": "", "modules": {}, "plugins": {}}'])
+def test_an_import_that_ends_the_process_fails_even_if_it_ends_it_well(
+    left: str, tmp_path: Path
+) -> None:
+    files = importing(
+        "import os, sys",
+        "if 'prime_core.check.observe' in sys.orig_argv:",
+        f"    {left!r} and open(sys.argv[2], 'w').write({left!r})",
+        "    os._exit(0)",
+    )()
+    report = checked(files, tmp_path, "I01", "I02")
+    assert statuses(report) == {"I01": "failed", "I02": "undecided"}
+
+
+def test_what_is_run_and_written_outside_of_jails_is_out_of_reach(tmp_path: Path) -> None:
+    launcher = Launcher(tmp_path, Path(sys.executable))
+    if launcher.isolation != "namespaces":
+        pytest.skip("this machine has no mount namespaces")
+    script = launcher.interpreter()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    program = (
+        "import os, sys\n"
+        "acts = [lambda path=path: open(path, 'w').write('#!/bin/sh') for path in sys.argv[1:]]\n"
+        f"scratch = {str(tmp_path)!r}\n"
+        "acts += [lambda name=name: os.rename(f'{scratch}/{name}', f'{scratch}/inside/{name}')\n"
+        "         for name in ('launch', 'logs', 'dev', 'inside/../inside')]\n"
+        "acts += [lambda: os.symlink('/etc', f'{scratch}/site')]\n"
+        "for act in acts:\n"
+        "    try: act()\n"
+        "    except OSError: pass\n"
+        "    else: raise SystemExit(9)\n"
+    )
+    command = [str(script), "-I", "-S", "-c", program, *map(str, before)]
+    ended = launcher._run(command, 120.0, dict(os.environ))
+    assert (ended.code, ended.output) == (0, "")
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_pipe_or_a_link_that_is_left_is_not_read(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(__file__)
+    for path in (pipe, link, tmp_path):
+        with pytest.raises((FormatError, OSError)):
+            read_left(path)
 
 
 @pytest.mark.slow

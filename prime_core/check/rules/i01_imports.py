@@ -16,6 +16,9 @@ async def examine(subject: Subject) -> Result:
     ]
     if found.ended:
         findings.append(Finding(f"while {found.at or 'it ended'}: {found.ended}"))
+    absent = [each for each in subject.distribution.modules if each not in found.modules]
+    if absent and not findings:
+        findings.append(Finding(f"what importing {absent[0]} does was never told"))
     if not findings:
         findings = [
             Finding(

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from prime_core.config.sections import RunConfig
@@ -41,16 +42,17 @@ def prepare(model: str, dtype: str, folder: Path) -> RunConfig:
 def alone(world: World, attempts: Any) -> list[dict[str, Any]]:
     """Share of files that each check of stage model finds with no other's help."""
     checks = {each.name: each for each in world.tools.checks}
+    judges = {name: Judge(world, [checks["schema"], checks[name]]) for name in ALONE}
     rows = []
-    for attack in (*MODELS, *TEXTS):
-        if attack not in playing.chosen(world, ()):
-            continue
+    names = [each.name for each in (*MODELS, *TEXTS) if not each.needs]
+    for attack in playing.chosen(world, names):
+        spoilt = attack.forge(world, attempts, Random(attack.name))
         row: dict[str, Any] = {"attack": attack.name}
-        for name in ALONE:
-            judge = Judge(world, [checks["schema"], checks[name]])
-            found = playing.play(world, judge, attack, attempts)
-            row[name] = f"{100 * found.caught / found.files:.0f} %"
+        for name, judge in judges.items():
+            caught = sum(each.caught for each in judge.judge(spoilt, apart=False))
+            row[name] = f"{100 * caught / len(spoilt):.0f} %"
         rows.append(row)
+        world.forget()
     return rows
 
 

@@ -59,7 +59,7 @@ def test_it_is_caught_by_the_check_that_should(world, judge, honest, attack) -> 
 
 def test_honest_nodes_with_other_settings_are_never_rejected(world, judge) -> None:
     found = playing.noise(world, judge, 16)
-    assert [each.setting for each in found] == list(playing.SETTINGS)
+    assert [each.setting for each in found] == list(playing.settings(world))
     assert sum(each.groups for each in found) == 32
     for each in found:
         assert each.rejected == 0, each

@@ -119,7 +119,7 @@ COPIES = (
     Attack("copied-file", "another's bytes", ("identity",), "reject", copies.file),
     Attack("copied-rows", "another's rows, renamed", ("assignment",), "slash", copies.rewritten),
     Attack("copied-words", "another's words under the own assignment",
-           ("termination", "rewards", "logprobs", "sampling", "replay"), "reject",
+           ("termination", "logprobs", "sampling", "replay"), "reject",
            copies.relabelled),
     Attack("resubmitted", "an own file once more", ("identity",), "reject", copies.resubmitted),
     Attack("anothers-name", "a file in another's name", ("identity",), "reject",

@@ -8,6 +8,7 @@ from random import Random
 
 from prime_core.testing.attacks.attack import Attempt, statement_over, write
 from prime_core.testing.attacks.choices import FAR, others
+from prime_core.testing.attacks.node import rescored
 from prime_core.testing.attacks.world import World
 
 
@@ -37,7 +38,7 @@ def rewritten(world: World, attempts: Sequence[Attempt], rng: Random) -> list[At
 
 
 def relabelled(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
-    """Another submission's rows with everything that the assignment fixes put right."""
+    """Another submission's rows with all that the assignment fixes put right, and scored anew."""
     found = []
     for attempt, other in zip(attempts, others(world, len(attempts)), strict=True):
         rows = [
@@ -52,7 +53,8 @@ def relabelled(world: World, attempts: Sequence[Attempt], rng: Random) -> list[A
             )
             for row, own in zip(other.rows, attempt.rows, strict=True)
         ]
-        found.append(write(world.signer, attempt.dispatch, rows, attempt.meta))
+        scored = rescored(world, attempt.dispatch, rows)
+        found.append(write(world.signer, attempt.dispatch, scored, attempt.meta))
     return found
 
 

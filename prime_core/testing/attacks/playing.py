@@ -155,12 +155,15 @@ def _found_by(judged: Judged) -> str:
     return judged.verdict.check or (dropped[0].check if dropped else "")
 
 
-SETTINGS: dict[str, dict[str, Any]] = {
-    "as configured": {},
-    "eager attention": {"attention": "eager"},
-    "other batches": {"batch_size": 7},
-    "other thread count": {"threads": 2},
-}
+def settings(world: World) -> dict[str, dict[str, Any]]:
+    """Engine parameters in which honest nodes differ from the validator."""
+    size = int(world.config.engine.params.get("batch_size", 32))
+    return {
+        "as configured": {},
+        "eager attention": {"attention": "eager"},
+        "other batches": {"batch_size": size // 3 + 1},
+        "other thread count": {"threads": world.config.engine.threads + 1},
+    }
 
 
 def base(world: World, judge: Judge, count: int) -> list[Attempt]:
@@ -187,8 +190,9 @@ def noise(world: World, judge: Judge, files: int, *, first: int = HONEST) -> lis
     Nothing is remembered from one file to another, so that costs are those of a validator.
     """
     found = []
-    share = -(-files // len(SETTINGS))
-    for index, (setting, params) in enumerate(SETTINGS.items()):
+    differing = settings(world)
+    share = -(-files // len(differing))
+    for index, (setting, params) in enumerate(differing.items()):
         started = time.process_time()
         attempts = honest(world, share, first=first + index * share, **params)
         made = (time.process_time() - started) / share

@@ -76,8 +76,10 @@ def padded(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attem
 
 
 def _padded(world: World, row: RolloutRow, rng: Random) -> list[int]:
-    tokens = _open(world, row) or _words(world, 1, rng)
-    return [*tokens, *[tokens[-1]] * (world.facts.max_tokens - len(tokens))]
+    """What it said, at least half of the limit left to repeat its last word."""
+    limit = world.facts.max_tokens
+    tokens = _open(world, row)[: limit // 2] or _words(world, 1, rng)
+    return [*tokens, *[tokens[-1]] * (limit - len(tokens))]
 
 
 def overlong(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:

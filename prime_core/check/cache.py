@@ -93,8 +93,8 @@ class Cache:
 def _read(found: Mapping[str, Any]) -> Result:
     findings = []
     for each in found["findings"]:
-        exploit = each.pop("exploit")
+        exploit = each["exploit"]  # what is known is written again: it must stay whole
         if exploit is not None:
             exploit = Exploit(**{**exploit, "also": tuple(exploit["also"])})
-        findings.append(Finding(**each, exploit=exploit))
+        findings.append(Finding(**{**each, "exploit": exploit}))
     return Result(tuple(findings), found["measures"], found["not_applicable"], found["undecided"])

@@ -95,6 +95,12 @@ def test_results_are_kept_by_wheel_and_asked_anew_when_it_changes(tmp_path: Path
     report = check(order)
     assert [each.cached for each in report.outcomes] == [False, False]
     assert failed(report) == {"I01"}
+    for _ in range(2):  # what was read is written again, whole
+        again = check(order)
+        assert [each.cached for each in again.outcomes] == [True, True]
+        assert [each.findings for each in again.outcomes] == [
+            each.findings for each in report.outcomes
+        ]
 
 
 def test_a_hostile_package_hurts_nobody(checked: Callable[..., Report], tmp_path: Path) -> None:

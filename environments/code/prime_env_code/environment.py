@@ -65,13 +65,15 @@ class CodeEnvironment:
 
     def _full_findings(self, tasks: list[Task], context: Context) -> dict[str, list[str]]:
         box = context.sandbox()
-        name = f"{tasks_digest(tasks)[:32]}-{box.probe().policy_digest[:16]}.json"
+        jail, rules = box.probe().policy_digest, sanity.rules_digest()
+        name = f"{tasks_digest(tasks)[:32]}-{jail[:16]}-{rules[:16]}.json"
         path = context.cache_dir / "code-sanity" / name
         findings = sanity.remembered(path)
         if findings is None:
             verifier = CodeVerifier(CodeParams(), box)
             findings = {task.id: sanity.full_findings(task, verifier) for task in tasks}
-            sanity.remember(path, findings)
+            if not any(sanity.UNDECIDED in text for found in findings.values() for text in found):
+                sanity.remember(path, findings)  # a jail that failed once says nothing for good
         return findings
 
     @cached_property

@@ -7,18 +7,21 @@ expected output.
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import prime_verifier_code
 from prime_verifier_code import CodeVerifier, Problem, read_problem
 from prime_verifier_code.assertions import take_apart
 from prime_verifier_code.expressions import Unsupported
 
 from prime_core.api import Completion, Task
 
+UNDECIDED = "it can't be judged"
 SHARE_OF_LIMIT = 0.25  # CPU time that a reference may take of a test's limit
 
 
@@ -84,7 +87,7 @@ def _reference_findings(task: Task, verifier: CodeVerifier) -> list[str]:
     text = task.gold if "```" in task.gold else fenced(task.gold)
     score = verifier.verify(task, Completion(text))
     if score.status == "error":
-        return [f"it can't be judged: {score.evidence.get('detail')}"]
+        return [f"{UNDECIDED}: {score.evidence.get('detail')}"]
     if score.value != 1.0:
         return [f"the reference doesn't pass: {score.evidence.get('status')}"]
     slowest = max((each["cpu_ms"] / 1000 for each in score.evidence["results"]), default=0.0)
@@ -122,8 +125,17 @@ def report_lines(findings: Mapping[str, Iterable[str]]) -> list[str]:
     return [f"{task_id}: {'; '.join(found)}" for task_id, found in findings.items() if found]
 
 
+def rules_digest() -> str:
+    """SHA-256 (hex) over what decides: a verifier that judges otherwise finds other problems."""
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    package = Path(prime_verifier_code.__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"\0{path.relative_to(package)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
 def remembered(path: Path) -> dict[str, list[str]] | None:
-    """The findings of an earlier run over the same tasks in the same jail, or None."""
+    """The findings of an earlier run over the same tasks by the same rules and jail, or None."""
     if not path.is_file():
         return None
     found = json.loads(path.read_text(encoding="utf-8"))

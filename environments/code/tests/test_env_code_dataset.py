@@ -192,3 +192,19 @@ def test_static_sanity_of_humaneval_and_mbpp_names_few(tmp_path: Path) -> None:
         params = {"dataset": {"url": shared(file), "schema": schema}}
         made = make(CodeEnvParams.model_validate(params), OfflineContext(tmp_path))
         assert len(made.tasks()) >= 0.97 * count, made.notes
+
+
+def test_findings_are_kept_for_one_verifier_and_only_where_all_was_decided(
+    tmp_path: Path, jails: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [row("fine"), row("broken", checker={"source": "def check(a, b, c): return None"})]
+    kept = OfflineContext(tmp_path).cache_dir / "code-sanity"
+    (note,) = environment(tmp_path, rows, jails, sanity="full").notes
+    assert note.startswith("broken: it can't be judged")
+    assert not kept.exists()
+    environment(tmp_path, rows[:1], jails, sanity="full")
+    environment(tmp_path, rows[:1], jails, sanity="full")
+    assert len(list(kept.iterdir())) == 1
+    monkeypatch.setattr("prime_env_code.sanity.rules_digest", lambda: "another verifier")
+    environment(tmp_path, rows[:1], jails, sanity="full")
+    assert len(list(kept.iterdir())) == 2

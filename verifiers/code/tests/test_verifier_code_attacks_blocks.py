@@ -80,6 +80,10 @@ def test_a_result_that_is_costly_to_compare_is_a_wrong_answer_soon(
     [
         ("square(3) % 5 == 4", "def square(x): return '%9999999999d'"),
         ("square(3) % (1, 2) == 4", "def square(x): return '%*d'"),
+        (
+            "square(3) * 10**7 == 9",
+            "import collections\ndef square(x): return collections.deque(range(50_000))",
+        ),
         ("sum(square(3), []) == [9]", "def square(x): return [[i] for i in range(90_000)]"),
     ],
 )

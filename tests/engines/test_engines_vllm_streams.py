@@ -143,37 +143,42 @@ def test_an_abandoned_stream_leaves_nothing_behind(
 
 
 def test_cancelled_in_mid_stream_what_is_there_comes_back(vllm_engine: VllmEngine) -> None:
-    requests = make_requests(12, max_tokens=300)
+    requests = make_requests(12, max_tokens=900)
     whole = collect(vllm_engine, requests)
+    longest = max(requests, key=lambda each: len(whole[each.id].token_ids))
+    assert len(whole[longest.id].token_ids) > 300, "it would end by itself: choose another seed"
     counted: list[int] = []
 
     def count(token: int, ended: str) -> None:
         counted.append(token)
-        if len(counted) == 10:
-            vllm_engine.cancel("1")
+        if len(counted) == 3:
+            vllm_engine.cancel(longest.group_id)
 
     watched = [
-        replace(each, commitment=ProofBuilder(), on_token=count if each.id == "1/0" else None)
+        replace(each, commitment=ProofBuilder(), on_token=count if each is longest else None)
         for each in requests
     ]
     found = collect(vllm_engine, watched)
-    assert found["1/0"].finish_reason == "cancelled"
-    assert list(found["1/0"].token_ids) == counted
+    assert found[longest.id].finish_reason == "cancelled"
+    assert list(found[longest.id].token_ids) == counted
     for request in watched:
         mine, undisturbed = found[request.id], whole[request.id]
-        count_of = len(mine.token_ids)
-        assert mine.token_ids == undisturbed.token_ids[:count_of]
-        if request.group_id != "1":
-            assert count_of == len(undisturbed.token_ids)
+        length = len(mine.token_ids)
+        assert mine.token_ids == undisturbed.token_ids[:length]
+        if request.group_id != longest.group_id:
+            assert length == len(undisturbed.token_ids)
         assert mine.hidden_states is not None
         assert isinstance(request.commitment, ProofBuilder)
-        assert request.commitment.rows == mine.hidden_states.shape[0] == count_of
+        assert request.commitment.rows == mine.hidden_states.shape[0] == length
 
 
 def test_new_requests_join_while_others_run(vllm_engine: VllmEngine) -> None:
     """The later ones exist only because an earlier one has ended, and end before the longest."""
-    longest = replace(make_requests(4, max_tokens=900)[0], id="long", group_id="long", seed=3)
-    short = [replace(each, max_tokens=3) for each in make_requests(8)]
+    drafts = [replace(each, group_id="long") for each in make_requests(16, max_tokens=900)]
+    lengths = {key: len(each.token_ids) for key, each in collect(vllm_engine, drafts).items()}
+    longest = max(drafts, key=lambda each: lengths[each.id])
+    assert lengths[longest.id] > 300, "it has to outlive the short ones: choose another seed"
+    short = [replace(each, id=f"short {each.id}", max_tokens=2) for each in make_requests(4)]
     ended: asyncio.Queue[str] = asyncio.Queue()
 
     async def feed() -> AsyncIterator[GenerationRequest]:
@@ -189,11 +194,7 @@ def test_new_requests_join_while_others_run(vllm_engine: VllmEngine) -> None:
             ended.put_nowait(generation.id)
         return order
 
-    order = asyncio.run(run())
-    alone = collect(vllm_engine, [longest])["long"]
-    if len(alone.token_ids) < 60:
-        pytest.fail("the long request has to outlive the short ones: choose another seed")
-    assert order == [*(each.id for each in short), "long"]
+    assert asyncio.run(run()) == [*(each.id for each in short), longest.id]
 
 
 def test_a_request_that_cannot_be_served_is_refused_by_name(vllm_engine: VllmEngine) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import httpx
@@ -114,8 +115,13 @@ class OpenAIEngine:
                 group = self._working.setdefault(request.group_id, set())
                 group.add(task)
                 task.add_done_callback(group.discard)
+                task.add_done_callback(partial(_answer_unbegun, request.id, answers))
                 tasks.append(task)
-            await asyncio.gather(*tasks)
+            if tasks:
+                ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+                for task in ended:
+                    if not task.cancelled():
+                        task.result()
             answers.put_nowait(None)
         except Exception as error:  # noqa: BLE001 - the reader of the stream raises it
             answers.put_nowait(error)
@@ -187,3 +193,11 @@ class OpenAIEngine:
             where=f"engine openai, {self.params.base_url}",
             fix="use the engine transformers, or measure this one with `prime-core eval`",
         )
+
+
+def _answer_unbegun(
+    name: str, answers: asyncio.Queue[Generation | Exception | None], task: asyncio.Task[None]
+) -> None:
+    """A task that is cancelled before its first step never runs: nobody else answers for it."""
+    if task.cancelled():
+        answers.put_nowait(Generation(name, (), (), "cancelled"))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib.util
 import json
 import os
 import random
@@ -470,6 +471,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.plain:
         plain(json.loads(options.plain))
+        return
+    if vllm_python() is None and importlib.util.find_spec("vllm") is None:
+        print("left out: vLLM isn't installed; `make vllm` installs it")
         return
     import torch
 

@@ -114,7 +114,7 @@ OFFERS = (
     _made(r"\bif\s+(?:(?:it|that)(?:'s| is)\s+)?not\s+\S{1,20},\s*(?:then\s+)?"
           r"(?:(?:it|that)(?:'s| is)\s+)?", _EITHER, _UNIT, _CLOSES),
     # 24 / 25, 24 = 25, 24? 25?
-    _made(r"^[\s*$)}]*[/=]\s*", _VALUE),
+    _made(r"^[\s*$)}]*[/=]\s*", _VALUE, r"(?!\s*(?:[-+*/^=×·⋅÷]|\\(?:times|cdot|div|pm)\b))"),
     _made(r"^[\s*$)}]*\?\s*", _VALUE, r"\s*\?"),
     # in which case it is 25; 25 otherwise; but 25 if zero counts
     _made(r"\bin (?:which|that) case,?\s+(?:", _SUBJECT, rf"(?:{_IS}|\s+would be)\s+)?", _EITHER,

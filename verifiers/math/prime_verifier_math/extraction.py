@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from prime_verifier_math.boxes import Box, find_boxes
+from prime_verifier_math.denials import NEAR, denied, without_struck
 from prime_verifier_math.doubts import Doubts, doubts
 from prime_verifier_math.hedges import Candidate, beside
 from prime_verifier_math.params import MathParams
@@ -17,12 +18,14 @@ from prime_verifier_math.statements import (
     Statement,
     earlier_statement,
     last_statement,
+    marked,
     spoken_statement,
 )
 
 MAX_TAIL = 60_000  # characters at the end of a completion that are searched for statements
 _CLOSE = re.compile(r"</(?:think|thinking|thought|thoughts|reasoning)\s*>", re.IGNORECASE)
 _OPEN = re.compile(r"<(?:think|thinking|thought|thoughts|reasoning)\s*>", re.IGNORECASE)
+_BOLD = re.compile(r"</?(?:b|strong)>")
 _RETRACTS = re.compile(
     r"\b(?:wait|oops|actually|correction|corrected|scratch that|on second thought|"
     r"(?:is|was|that's|it's) (?:wrong|incorrect|not right|not correct|not valid|invalid)|"
@@ -40,7 +43,10 @@ _RETRACTS_LAST = re.compile(
     r"(?:that|this|it) (?:can't|cannot|can not) be (?:right|correct)|"
     r"(?:that|this|it) (?:doesn't|does not) (?:look|seem) (?:right|correct)|"
     r"(?:ignore|disregard) (?:the|my|this|that) (?:box|answer|above|previous)|"
-    r"i (?:made|was) (?:a mistake|an error|wrong|mistaken)|is not (?:correct|right)|"
+    r"i (?:made|was) (?:a mistake|an error|wrong|mistaken)|"
+    r"(?<!\b[a-z] )(?<!\b[a-z]\) )is not (?:correct|right)|strike that|just kidding|"
+    r"(?:that|this|(?:answer|value|box|result)(?: above)?)"
+    r"(?:['’]s not| is not| isn['’]t| wasn['’]t| was not) (?:the |a )?(?:correct|right)|"
     r"correction\b|should have been|should instead be)",
     re.IGNORECASE,
 )
@@ -51,8 +57,13 @@ _RETRACTS_NEXT = re.compile(
     re.IGNORECASE,
 )
 _FAILS = re.compile(
-    r"[\s$\\)\].*]*(?:is |was |[-–—:,(]\s*)"
-    r"(?:wrong|incorrect|not right|not correct|a mistake|not the answer)\b",
+    r"[\s$\\)\].*]*(?:(?:(?:is|was|would be|[-–—:,(])\s*(?:which (?:is|was|would be)\s+)?"
+    r"(?:wrong|incorrect|invalid|rejected|retracted|discarded|ruled out|extraneous|a mistake|"
+    r"not (?:right|valid|(?:the |my |our )?(?:final |correct |right )?answer|"
+    r"(?:the )?(?:correct|right)(?: one| value| result)?))|"
+    r"(?:is|was|wo|would|ca|could)n['’]t (?:be )?(?:the |my |our )?"
+    r"(?:right|correct|valid|true|final answer|answer)|"
+    r"cannot be (?:the )?(?:right|correct|answer))\b)",
     re.IGNORECASE,
 )
 _HEDGES = re.compile(
@@ -104,11 +115,14 @@ def extract(completion: str, params: MathParams) -> Extraction:
     text = final_text(completion)
     if text is None:
         return Extraction("", "an unclosed thought")
+    text = _marked_up(without_struck(text))
     if "box" in text:
-        boxes = [box for box in find_boxes(text) if _says_something(box.content)]
-        boxes = [box for box in boxes if not _denied(text, box)]
+        filled = [box for box in find_boxes(text) if _says_something(box.content)]
+        boxes = [box for box in filled if not denied(text[max(0, box.start - NEAR) : box.start])]
         if boxes:
             return _from_boxes(text, boxes, params)
+        if filled:
+            return _after_retraction(text[filled[-1].end :], params)
         if re.search(r"\\boxed\s*\{", text):
             return Extraction("", "an empty or unfinished box")
     tail = text[-MAX_TAIL:]
@@ -121,12 +135,9 @@ def extract(completion: str, params: MathParams) -> Extraction:
     return Extraction("", "no answer stated")
 
 
-_DENIES = re.compile(r"\bnot\s+(?:equal\s+to\s+|be\s+)?[$\\(\[\s]*\Z", re.IGNORECASE)
-
-
-def _denied(text: str, box: Box) -> bool:
-    """Whether the words right before a box say that it isn't the answer."""
-    return _DENIES.search(text[max(0, box.start - 24) : box.start]) is not None
+def _marked_up(text: str) -> str:
+    """Bold text of HTML as bold text of Markdown."""
+    return _BOLD.sub("**", text) if "</b>" in text or "</strong>" in text else text
 
 
 def _says_something(content: str) -> bool:
@@ -163,7 +174,8 @@ def _from_boxes(text: str, boxes: list[Box], params: MathParams) -> Extraction:
     if hedged:
         stated = tuple(box.content.strip() for box in live) if len(live) <= 12 else ()
         return Extraction(_together(live), f"{len(live)} boxes, none retracted", stated)
-    spoken = spoken_statement(behind[-MAX_TAIL:]) if behind.strip() else None
+    later = behind[-MAX_TAIL:] if behind.strip() else ""
+    spoken = spoken_statement(later) or (marked(later) if params.number_marker else None)
     parts = tuple(dict.fromkeys(box.content.strip() for box in boxes[-12:]))
     return Extraction(
         last.content,

@@ -41,6 +41,14 @@ def read_based(text: str) -> Based | None:
     return Based(digits, base, match["sign"] == "-")
 
 
+_OUTSIDE = re.compile(r"\s*+\**+\(?[A-Z][.):]\**+:?\s*+\**+(?:\$|\\\()")
+
+
+def letter_outside(text: str) -> bool:
+    """Whether a choice letter stands before a formula, so that it's no factor: (D) $\\frac34$."""
+    return _OUTSIDE.match(text) is not None and "\\$" not in text
+
+
 def read_choice(text: str) -> Choice | None:
     """A choice letter with or without what it stands for: (C), C. 42, \\textbf{(C)} 42."""
     if len(text) > MAX_MARKED:

@@ -26,9 +26,10 @@ from prime_verifier_math.bounds import (
     Undefined,
     Unreadable,
 )
+from prime_verifier_math.domains import without_domain
 from prime_verifier_math.lexer import tokens
 from prime_verifier_math.literals import join_groups
-from prime_verifier_math.marks import WRAPPED, read_based, read_choice
+from prime_verifier_math.marks import WRAPPED, letter_outside, read_based, read_choice
 from prime_verifier_math.splitting import (
     cut,
     list_separator,
@@ -46,13 +47,14 @@ def read_answer(text: str, *, commas: bool = True) -> Answer:
     """The typed answer of a text; `commas` says whether `1,234` is one number."""
     if len(text) > MAX_RAW_CHARS:
         return Opaque("", "longer than an answer may be")
-    text = _trimmed(tidy(text))
+    outside = letter_outside(text)
+    text = without_domain(_trimmed(tidy(text)))
     if not text:
         return Opaque("", "empty")
     based = read_based(text)
     if based is not None:
         return based
-    choice = read_choice(text)
+    choice = wording.choice_of(text) if outside else read_choice(text)
     if choice is not None:
         return choice
     try:
@@ -191,7 +193,7 @@ def _without_fillers(made: Sequence[Token]) -> Sequence[Token]:
         words = said.replace(":", " : ").split()
         if all(word.strip(" :,.") in FILLERS | {""} for word in words):
             return _without_ends(made[end:])
-        announces = words[-1] in _ANNOUNCING and "not" not in words
+        announces = words[-1] in _ANNOUNCING and not any(wording.denies(word) for word in words)
         if announces and all(token.kind == "text" for token in made[:end]):
             return _without_ends(made[end:])
     return made

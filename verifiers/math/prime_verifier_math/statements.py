@@ -10,17 +10,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from prime_verifier_math.options import said_right
+
 MAX_STATEMENT = 1_200  # characters looked at behind a statement's words
 MAX_TRIED = 20  # statements looked at, from the last
 
 # runs of white space are possessive: nothing behind them may give them back
 _WORDS = re.compile(
     r"(?<![^\W_])(?<!/)(?:(?:final|correct)\s++(?:answer|result)|answers?|ans|"
-    r"(?:correct|right)\s++(?:option|choice|alternative))\b(?:\.(?=\s*\S))?_?"
-    r"(?:\s++(?:to|for|of)\s[^.:\n$]{1,80}?(?=\s(?:is|are)\b))?"
-    r"\}?\s*+(?:\*\*|__)?+\s*+(?:[:=]|\s[-–—](?=\s)|->|→|\bis\b|\bare\b|\bequals\b|"
+    r"(?:correct|right)\s++(?:option|choice|alternative))(?![^\W_])(?:\.(?=\s*\S))?"
+    r"(?:\s++(?:to|for|of)\s[^.:\n$]{1,80}?(?=\s(?:is|are)\b)|,\s[^.:,\n$]{1,60},(?=\s(?:is|are)\b))?"
+    r"\}?\s*+(?:\*{1,3}|__?)?+\s*+(?:[:=]|\s[-–—](?=\s)|->|→|\bis\b|\bare\b|\bequals\b|"
     r"\b(?:will|should|must|has to) be\b|\bturns out to be\b|\bcomes (?:out )?to\b)"
-    r"\s*+\}?+\s*+(?:\*\*|__)?+\s*+:?\}?",
+    r"\s*+\}?+\s*+(?:\*{1,3}(?=\s|\Z)|\*\*|__?)?+\s*+:?\}?",
     re.IGNORECASE,
 )
 # a heading or a label of its own line: "**Final Answer**", "**Answer.** 5", "### Answer"
@@ -95,12 +97,16 @@ def last_statement(text: str, *, marker: bool) -> Statement | None:
     if tagged is not None:
         return tagged
     if marker:
-        found = _marked(text)
+        found = marked(text)
         if found is not None:
             return found
     spoken = spoken_statement(text)
     if spoken is not None:
         return spoken
+    said = said_right(text, lambda start: _asked(text, start))
+    if said is not None:
+        letters, start, end = said
+        return Statement(", ".join(letters), "option said to be right", start, end)
     concluded = _concluded(text)
     if concluded is not None:
         return concluded
@@ -135,10 +141,10 @@ def earlier_statement(text: str, last: Statement, *, marker: bool) -> Statement 
         return _tagged(before)
     if last.rule == "answer statement":
         return spoken_statement(before)
-    return _marked(before) if marker and last.rule == "#### marker" else None
+    return marked(before) if marker and last.rule == "#### marker" else None
 
 
-def _marked(text: str) -> Statement | None:
+def marked(text: str) -> Statement | None:
     """`#### 42`, or a last line `A: 42` without other options beside it."""
     hashes = [match for match in _HASHES.finditer(text) if _number_like(match[1])]
     if hashes:
@@ -197,7 +203,8 @@ _ANOTHER = re.compile(r"\b(?:another|alternat\w+|second|other)(?:\s+\w+)?\s*+\Z"
 _SUPPOSED = re.compile(
     r"\b(?:suppos\w+|assum\w+|imagin\w+|pretend\w*|if|whether|unless|what|doubt\w*|"
     r"(?:unlikely|impossible) that|(?:not|n't|never) (?:\w+ ){0,2}(?:think|believe|say|claim|true|"
-    r"clear|sure|certain|the case|likely|possible)|would be (?:wrong|false))\b[^.,;:!?\n]{0,20}\Z"
+    r"clear|sure|certain|the case|likely|possible)|would be (?:wrong|false)|"
+    r"(?:false|untrue) that)\b[^.,;:!?\n]{0,20}\Z"
 )
 
 
@@ -278,4 +285,8 @@ def _trimmed(sentence: str) -> tuple[str, int]:
     tail = _TAIL.search(value)
     if tail is not None and tail.start() > 0:
         value = value[: tail.start()]
-    return value.strip().strip("*").strip().rstrip(",;"), lead + len(value)
+    kept = len(value)
+    value = value.strip().strip("*").strip().rstrip(",;")
+    while value.endswith("}") and value.count("}") > value.count("{"):
+        value = value[:-1].rstrip()  # of a group around the whole statement
+    return value, lead + kept

@@ -120,7 +120,7 @@ SCALES = {
     "dozen": 12, "millions": 10**6, "billions": 10**9, "k": 1000,
 }  # fmt: skip
 
-_PART = re.compile(r"([A-Za-z]+)\.?\s*(?:\^\s*\{?\s*(-?\d)\s*\}?)?|(/)|(\*)")
+_PART = re.compile(r"([A-Za-z]+)\.?\s*(?:\^\s*\{?\s*(-?\s*\d)\s*\}?)?|(/)|(\*)")
 _WORDS = re.compile(r"[A-Za-z$]+")
 
 
@@ -156,12 +156,14 @@ def _measured(text: str) -> Unit | None:
     sign, pending, last = 1, 1, None
     minor = False
     for match in _PART.finditer(text):
-        word, power = match[1], int(match[2] or 1)
+        word, power = match[1], int("".join((match[2] or "1").split()))
         if word is None or word.lower() == "per" or word.lower() == "an" or word.lower() == "a":
             if match[3] or (word and word.lower() == "per"):
                 sign = -1
             continue
         lower = word.lower()
+        if lower == "cdot":
+            continue
         if lower in _POWERS:
             if lower in ("squared", "cubed") and last is not None:
                 _count(dimensions, last, (_POWERS[lower] - 1) * last[3])

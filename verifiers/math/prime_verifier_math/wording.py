@@ -69,6 +69,17 @@ def choice_of(text: str) -> Choice | None:
     return Choice((match[1] or match[2]).upper(), rest)
 
 
+_DENYING = frozenset((
+    "not", "never", "no", "wrong", "incorrect", "false", "invalid", "anything", "but", "except",
+    "cannot", "without", "unlike", "or", "maybe", "perhaps", "possibly",
+))  # fmt: skip
+
+
+def denies(word: str) -> bool:
+    """Whether a word of an announcement leaves open that the answer is meant."""
+    return word.strip(" :,.") in _DENYING or word.endswith("n't")
+
+
 _THERE = re.compile(
     r"(?:there (?:is|are|exists?)|(?:(?:the|this) )?(?:equation|system|problem|inequality) has|"
     r"it has|we have|has|have) (?=(?:no|an?) )"

@@ -43,7 +43,8 @@ _PLAIN = {
 _SPACES = (
     "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 )
-_NOTHING = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u2061\u2062\u2063\u2064"
+_TICKS = "✓✔✅☑\ufe0f"  # said of an answer, no part of it
+_NOTHING = _TICKS + "\u200b\u200c\u200d\u2060\ufeff\u00ad\u2061\u2062\u2063\u2064"
 
 
 def _table() -> dict[int, str]:
@@ -92,7 +93,7 @@ def to_latex(text: str) -> str:
 _STYLES = re.compile(
     r"\\(?:displaystyle|textstyle|scriptstyle|limits|nolimits|left|right|bigl|bigr|Bigl|Bigr|"
     r"biggl|biggr|Biggl|Biggr|big|Big|bigg|Bigg|middle|boldmath|unboldmath|rm|bf|it|sf|tt|"
-    r"therefore|normalsize|large|Large|small|tiny|noindent|hfill|cr|allowbreak|nobreak)(?![A-Za-z])\.?"
+    r"therefore|checkmark|normalsize|large|Large|small|tiny|noindent|hfill|cr|allowbreak|nobreak)(?![A-Za-z])\.?"
 )
 _GAPS = re.compile(
     r"\\(?:quad|qquad|enspace|thinspace|medspace|thickspace|hspace\*?\{[^{}]*\}|vspace\*?\{[^{}]*\}|hphantom\{[^{}]*\}|vphantom\{[^{}]*\}|phantom\{[^{}]*\}|phantom|mathstrut|strut)(?![A-Za-z])"

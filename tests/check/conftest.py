@@ -24,8 +24,3 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Report]:
         return check(Order(str(folder), level, rules, limits=SMALL, **more))
 
     return run
-
-
-def failed(report: Report) -> set[str]:
-    """Ids of the rules that failed."""
-    return {outcome.rule.id for outcome in report.outcomes if outcome.status == "failed"}

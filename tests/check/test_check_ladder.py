@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 from check_fixtures import BAD, good_of, proven
+from check_outcomes import failed
 from check_plugins import PLUGINS
-from conftest import failed
 
 from prime_core.check.outcome import Report
 from prime_core.check.registry import rules

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from check_fixtures import BAD, write
+from check_outcomes import failed
 from check_words import GOOD
-from conftest import failed
 
 from prime_core.api import RunError
 from prime_core.check.checking import Order, check

@@ -272,8 +272,8 @@ def judge_block(
                     return TestVerdict("output_limit", cpu, memory, "all answers together")
                 known.append([args, kwargs, "value", encoded])
             elif answer.error:
-                error = [answer.error, answer.said, marshalling.encode(list(answer.args))]
-                known.append([args, kwargs, "raised", error])
+                raised = [answer.error, answer.said, marshalling.encode(list(answer.args))]
+                known.append([args, kwargs, "raised", raised])
             elif place == 0:
                 return TestVerdict(answer.status, cpu, memory, answer.detail)
             else:

@@ -6,6 +6,7 @@ written are known here: the hierarchy is a folder, no kernel answers.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -169,3 +170,22 @@ def test_a_group_of_a_dead_process_is_swept(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         [mine.name, "prime-core-other"]
     )
+
+
+def test_leftovers_that_cannot_be_removed_cost_no_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host in a jail may not write to the hierarchy: each start waited two seconds a group."""
+    dead = tmp_path / f"{cgroups.PREFIX}4194300"
+    for name in ("1", "2", "3"):
+        (dead / name).mkdir(parents=True)
+
+    def refuse(self: Path) -> None:
+        raise PermissionError(errno.EPERM, "not permitted", str(self))
+
+    def wait(seconds: float) -> None:
+        raise AssertionError(f"waited {seconds} s for what isn't ours")
+
+    monkeypatch.setattr(Path, "rmdir", refuse)
+    monkeypatch.setattr(cgroups.time, "sleep", wait)
+    assert cgroups.sweep(tmp_path) == 0

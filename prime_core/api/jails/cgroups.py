@@ -7,6 +7,7 @@ killed process left can be told from what is in use, and is removed by the next 
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import time
@@ -128,28 +129,30 @@ class Cgroup:
             _remove(folder)
 
 
-def _remove(folder: Path) -> bool:
-    deadline = time.monotonic() + REMOVAL_PATIENCE_S
+def _remove(folder: Path, patience_s: float = REMOVAL_PATIENCE_S) -> bool:
+    deadline = time.monotonic() + patience_s
     while True:
         try:
             folder.rmdir()
         except FileNotFoundError:
             return True
-        except OSError:
-            if time.monotonic() > deadline:
+        except OSError as error:
+            # Only a busy group may be free in a moment; one that isn't ours to remove never is.
+            if error.errno != errno.EBUSY or time.monotonic() >= deadline:
                 return False
             time.sleep(0.002)
         else:
             return True
 
 
-def _remove_tree(parent: Path) -> None:
+def _remove_tree(parent: Path) -> bool:
+    """Remove what a dead process left, without waiting: whoever starts next tries again."""
     if not parent.is_dir():
-        return
+        return False
     for folder in parent.iterdir():
         if folder.is_dir():
-            _remove(folder)
-    _remove(parent)
+            _remove(folder, 0.0)
+    return _remove(parent, 0.0)
 
 
 def find_place() -> CgroupPlace | Missing:
@@ -180,15 +183,14 @@ def find_place() -> CgroupPlace | Missing:
 
 
 def sweep(base: Path) -> int:
-    """Remove groups whose process is dead; returns how many."""
+    """Remove groups whose process is dead, those that can be; returns how many."""
     if not base.is_dir():
         return 0
     count = 0
     for folder in base.glob(f"{PREFIX}*"):
         number = folder.name.removeprefix(PREFIX)
         if number.isdigit() and not Path(f"/proc/{number}").exists():
-            _remove_tree(folder)
-            count += 1
+            count += _remove_tree(folder)
     return count
 
 

@@ -19,11 +19,14 @@ from prime_core.api.jails.births import Births
 from prime_core.api.jails.cgroups import Cgroup, CgroupPlace, find_place
 
 
+REMOVE = cgroups._remove
+
+
 @pytest.fixture(autouse=True)
 def removal(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a kernel removes a group, whose files are no obstacle."""
 
-    def remove(folder: Path) -> bool:
+    def remove(folder: Path, patience_s: float = 0.0) -> bool:
         shutil.rmtree(folder, ignore_errors=True)
         return True
 
@@ -186,6 +189,7 @@ def test_leftovers_that_cannot_be_removed_cost_no_wait(
     def wait(seconds: float) -> None:
         raise AssertionError(f"waited {seconds} s for what isn't ours")
 
+    monkeypatch.setattr(cgroups, "_remove", REMOVE)
     monkeypatch.setattr(Path, "rmdir", refuse)
     monkeypatch.setattr(cgroups.time, "sleep", wait)
     assert cgroups.sweep(tmp_path) == 0

@@ -18,7 +18,6 @@ from prime_core.api.jails import cgroups
 from prime_core.api.jails.births import Births
 from prime_core.api.jails.cgroups import Cgroup, CgroupPlace, find_place
 
-
 REMOVE = cgroups._remove
 
 

@@ -335,8 +335,9 @@ def test_a_check_that_is_killed_takes_its_children_along(tmp_path: Path) -> None
 
 
 def running() -> str:
-    """The command lines of this machine's processes."""
-    return subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    """The command lines of this machine's processes, however wide."""
+    command = ["ps", "-ww", "-eo", "args"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def wait_for(holds: Callable[[], bool]) -> None:

@@ -135,7 +135,8 @@ def test_a_hostile_package_hurts_nobody(checked: Callable[..., Report], tmp_path
 
 
 def _sleepers() -> int:
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    command = ["ps", "-ww", "-eo", "args"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True)
     return listed.stdout.count("sleep 600")
 
 

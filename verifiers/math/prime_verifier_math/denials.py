@@ -93,9 +93,23 @@ _COMPARES = re.compile(
 )
 
 
+# Every match of the patterns holds one of these: looking for them first costs a hundredth.
+_TRIGGER_WORDS = (
+    "not n't n’t never \\ne ≠ wrong incorrect false invalid erroneous naive mistake tempting "
+    "reject error trap pitfall fallacy might could would may retract ignore disregard discard out "
+    "withdraw strike doubt untrue unlikely impossible"
+)
+TRIGGERS = tuple(_TRIGGER_WORDS.split())
+
+
 def denied(before: str) -> bool:
     """Whether the words right before an answer say that it isn't the answer."""
     near = before[-NEAR:]
+    folded = near.casefold()
+    return any(trigger in folded for trigger in TRIGGERS) and _denied(near)
+
+
+def _denied(near: str) -> bool:
     if _DENIES.search(near):
         return True
     doubted = _DOUBTS.search(near)

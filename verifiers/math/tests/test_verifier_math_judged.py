@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from prime_verifier_math import MathParams, MathVerifier
+from prime_verifier_math import MathParams, MathVerifier, denials
 
 ROWS = [
     json.loads(line)
@@ -51,3 +52,14 @@ def test_wrong_answers_are_refused(kind: str) -> None:
 
 def test_every_gold_of_the_table_can_be_used() -> None:
     assert [row["gold"] for row in ROWS if not VERIFIER.check_gold(row["gold"]).ok] == []
+
+
+def test_no_denial_is_missed_for_want_of_a_trigger() -> None:
+    """The words that are looked for first stand in everything that the patterns match."""
+    said = {text for row in ROWS for text in (*row["right"], *row["wrong"])}
+    starts = {
+        text[: match.start()] for text in said for match in re.finditer(r"\\boxed|[:=]\s", text)
+    }
+    found = [start for start in starts if denials._denied(start[-denials.NEAR :])]
+    assert len(found) > 15
+    assert [start for start in found if not denials.denied(start)] == []

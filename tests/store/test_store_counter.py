@@ -241,8 +241,12 @@ def test_a_run_ends_and_over_dispatch_is_bounded(
             assert found.step >= world.view.first_open
             assert rules.allows(found.step, found.version)
             assert found.version <= world.view.newest_version
-            pending = sum(each.groups for each in busy.values() if each.step == found.step)
-            assert pending * acceptance_rate(world.view) < rules.groups_per_step
+            pending = sum(
+                each.groups * acceptance_rate(world.view, each.node)
+                for each in busy.values()
+                if each.step == found.step
+            )
+            assert pending < rules.groups_per_step
             busy[node] = world.dispatch(found, node)
         elif not busy:
             assert world.view.newest_version < world.view.first_open, found

@@ -29,6 +29,7 @@ def hosts() -> list[psutil.Process]:
     keepers = [
         child
         for child in psutil.Process().children()
+        if child.status() != psutil.STATUS_ZOMBIE
         if any("prime_core.hosting.host" in part for part in child.cmdline())
     ]
     return [host for keeper in keepers for host in keeper.children()]

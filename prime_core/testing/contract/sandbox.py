@@ -73,6 +73,40 @@ class SandboxContract:
         with sandbox.open(program, QUICK) as jail:
             return jail.run(JailInput(args=args))
 
+    # --- what is left, while the class's own sandbox warms no jails in the background ------------
+
+    def test_its_processes_are_declared_and_all_end(
+        self, make_sandbox: Callable[[], Sandbox]
+    ) -> None:
+        before = children_of(os.getpid())
+        sandbox = make_sandbox()
+        jail = sandbox.open(Program("import os\nif os.fork() == 0: os.fork()"), QUICK)
+        jail.run(JailInput())
+        assert children_of(os.getpid()) - before, "a jail is a process"
+        deadline = time.monotonic() + 5  # a warmed jail is declared right after it was forked
+        while not (started := children_of(os.getpid()) - before) <= sandbox.processes():
+            assert time.monotonic() < deadline, f"undeclared: {started - sandbox.processes()}"
+            time.sleep(0.01)
+        jail.close()
+        sandbox.close()
+        assert children_of(os.getpid()) - before == set()
+        assert sandbox.processes() == frozenset()
+
+    def test_it_leaves_no_group_or_folder(self, make_sandbox: Callable[[], Sandbox]) -> None:
+        before = leftovers()
+        sandbox = make_sandbox()
+        with sandbox.open(Program("open('x', 'w').write('x')"), QUICK) as jail:
+            assert jail.run(JailInput()).status == "ok"
+        sandbox.close()
+        for _ in range(4):  # closed while warmed jails are still starting
+            sandbox = make_sandbox()
+            sandbox.probe()
+            sandbox.close()
+        deadline = time.monotonic() + 5
+        while leftovers() - before and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert leftovers() - before == set()
+
     # --- what it is -------------------------------------------------------------------------------
 
     def test_has_every_member(self, sandbox: Sandbox) -> None:
@@ -239,45 +273,13 @@ class SandboxContract:
         nice = os.getpriority(os.PRIO_PROCESS, 0)
         assert int(self.execute(sandbox, source).stdout) == nice
 
-    # --- what is left -----------------------------------------------------------------------------
+    # --- who opened it ----------------------------------------------------------------------------
 
     def test_a_jail_outlives_the_thread_that_opened_it(self, sandbox: Sandbox) -> None:
         with ThreadPoolExecutor(1) as thread:
             jail = thread.submit(sandbox.open, Program("print(input())"), QUICK).result()
         with jail:  # a launcher that dies with its parent dies with the thread that started it
             assert jail.run(JailInput(b"lives")).stdout == b"lives\n"
-
-    def test_its_processes_are_declared_and_all_end(
-        self, make_sandbox: Callable[[], Sandbox]
-    ) -> None:
-        before = children_of(os.getpid())
-        sandbox = make_sandbox()
-        jail = sandbox.open(Program("import os\nif os.fork() == 0: os.fork()"), QUICK)
-        jail.run(JailInput())
-        assert children_of(os.getpid()) - before, "a jail is a process"
-        deadline = time.monotonic() + 5  # a warmed jail is declared right after it was forked
-        while not (started := children_of(os.getpid()) - before) <= sandbox.processes():
-            assert time.monotonic() < deadline, f"undeclared: {started - sandbox.processes()}"
-            time.sleep(0.01)
-        jail.close()
-        sandbox.close()
-        assert children_of(os.getpid()) - before == set()
-        assert sandbox.processes() == frozenset()
-
-    def test_it_leaves_no_group_or_folder(self, make_sandbox: Callable[[], Sandbox]) -> None:
-        before = leftovers()
-        sandbox = make_sandbox()
-        with sandbox.open(Program("open('x', 'w').write('x')"), QUICK) as jail:
-            assert jail.run(JailInput()).status == "ok"
-        sandbox.close()
-        for _ in range(4):  # closed while warmed jails are still starting
-            sandbox = make_sandbox()
-            sandbox.probe()
-            sandbox.close()
-        deadline = time.monotonic() + 5
-        while leftovers() - before and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert leftovers() - before == set()
 
 
 def children_of(process: int) -> set[int]:

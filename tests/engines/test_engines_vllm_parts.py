@@ -146,6 +146,20 @@ def test_a_process_that_ends_at_once_says_how(tmp_path: Path) -> None:
     assert error.where == str(tmp_path / "vllm.log")
 
 
+def test_vllm_runs_the_model_runner_that_the_engine_was_written_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its default is another one where there is a GPU, and there is none to show it here."""
+    monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
+    delivered: queue.Queue[Any] = queue.Queue()
+    script = tmp_path / "python"
+    script.write_text('#!/bin/sh\necho "newer runner: $VLLM_USE_V2_MODEL_RUNNER"\n')
+    script.chmod(0o755)
+    child = Child(script, tmp_path / "vllm.log", {}, delivered.put)
+    assert delivered.get(timeout=30) is None
+    assert "newer runner: 0" in child.gone().what
+
+
 def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="can't be started"):
         Child(tmp_path / "none", tmp_path / "vllm.log", {}, lambda message: None)

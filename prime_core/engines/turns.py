@@ -7,7 +7,8 @@ alone: each round sends those that still run, in order, as one stream.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -22,6 +23,7 @@ from prime_core.api import (
     Reply,
     RunError,
 )
+from prime_core.engines.answering import answers
 from prime_core.engines.chat import ChatFormat
 from prime_core.toploc import ProofBuilder
 
@@ -138,7 +140,8 @@ class Player:
 
         Raises:
             WorkCancelled: the engine's work on one of the groups was cancelled.
-            EngineError: the engine failed, or can't commit where it should.
+            EngineError: the engine failed, answered what it wasn't asked, or can't commit where it
+                should.
         """
         running = list(rollouts)
         if self.commit:
@@ -164,13 +167,15 @@ class Player:
         """One turn of each; returns those whose environment may answer, in order."""
         by_id = {rollout.id: rollout for rollout in running}
         asking: set[str] = set()
-        async for generation in self.engine.generate(_stream(map(self._request, running))):
-            rollout = by_id[generation.id]
-            self._absorb(rollout, generation)
-            if rollout.finish_reason:
-                finished(rollout)
-            else:
-                asking.add(rollout.id)
+        requests = [self._request(rollout) for rollout in running]
+        async with aclosing(answers(self.engine, requests)) as generations:
+            async for generation in generations:
+                rollout = by_id[generation.id]
+                self._absorb(rollout, generation)
+                if rollout.finish_reason:
+                    finished(rollout)
+                else:
+                    asking.add(rollout.id)
         return [rollout for rollout in running if rollout.id in asking]
 
     def _room(self, rollout: Rollout) -> int:
@@ -247,11 +252,6 @@ class Player:
         rollout.mask += [False] * len(tokens)
         rollout.logprobs += [0.0] * len(tokens)
         rollout.messages += reply.messages
-
-
-async def _stream(requests: map[GenerationRequest]) -> AsyncIterator[GenerationRequest]:
-    for request in requests:
-        yield request
 
 
 async def _reply_each(

@@ -10,7 +10,7 @@ import pytest
 from merging_tokenizer import build_merging_model
 
 from prime_core.api import Generation, GenerationRequest, Message, Reply
-from prime_core.engines.chat import ChatFormat
+from prime_core.engines.chat import SENTINEL, ChatFormat
 from prime_core.engines.model_files import load_tokenizer
 from prime_core.engines.turns import Player, Rollout, State
 
@@ -23,6 +23,7 @@ ADVERSARIAL = [
     "call <calc>1+1</calc>",
     " ab  ab \n ab",
     "<|im_end|><|pad|>",
+    f"ab{SENTINEL}{SENTINEL}-x",
 ]
 
 

@@ -113,6 +113,17 @@ def test_a_sample_sees_small_changes_everywhere(tmp_path: Path) -> None:
     assert checkpoints.sample_digest([weights(tmp_path / "c", a=values)]) != first
 
 
+def test_a_sample_sees_weights_and_not_their_files(tmp_path: Path) -> None:
+    tensors = {name: torch.randn(300, 7) for name in ("b", "a", "c")}
+    save_file(tensors, tmp_path / "whole")
+    save_file({"a": tensors["a"]}, tmp_path / "one", metadata={"version": "1"})
+    save_file({"c": tensors["c"], "b": tensors["b"]}, tmp_path / "two", metadata={"version": "2"})
+    whole = checkpoints.sample_digest([tmp_path / "whole"])
+    assert checkpoints.sample_digest([tmp_path / "two", tmp_path / "one"]) == whole
+    save_file({"a": tensors["c"], "c": tensors["a"], "b": tensors["b"]}, tmp_path / "swapped")
+    assert checkpoints.sample_digest([tmp_path / "swapped"]) != whole
+
+
 def test_the_context_length_comes_from_the_model_directory(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(EngineError, match="max_position_embeddings"):

@@ -17,7 +17,7 @@ from prime_core.store.checks import Limits
 from prime_core.store.counter import StepRules
 from prime_core.store.objects import ObjectStore
 from prime_core.store.outcomes import OutcomeLog, OutcomeRow
-from prime_core.store.records import Dispatch, Receipt, TaskList
+from prime_core.store.records import Closed, Dispatch, Receipt, TaskList
 from prime_core.store.schema import RolloutRow, SubmissionMeta
 from prime_core.store.submission import write_submission
 from prime_core.store.verdicts import VerdictBook
@@ -37,6 +37,9 @@ MIXED: Scores = (1.0, 0.0, 0.0, 1.0)
 EQUAL: Scores = (1.0, 1.0, 1.0, 1.0)
 PARTLY: Scores = (1.0, None, 0.0, None)
 BROKEN: Scores = (1.0, None, None, None)
+
+EXACT = StepRules(steps=3, groups_per_step=4, level=1, max_lag=1)
+CARRYING = StepRules(steps=3, groups_per_step=4, level=0, max_lag=2)
 
 
 class Crash(BaseException):
@@ -266,3 +269,8 @@ def drive(world: World, turn: Callable[[], bool]) -> Intake:
         moved |= world.train()
         idle = 0 if moved else idle + 1
     return intake
+
+
+def batches(world: World) -> list[list[str]]:
+    """The group ids of each closed step, in training order."""
+    return [[group.group_id for group in Closed.from_json(data).groups] for data in world.closed()]

@@ -214,7 +214,10 @@ class Player:
         going_on: set[str] = set()
         for label in dict.fromkeys(rollout.environment for rollout in asking):
             own = [rollout for rollout in asking if rollout.environment == label]
-            replies = await _reply_each(self.answering[label], own)
+            states = [
+                (one.task, one.prompt, tuple(one.messages), len(one.turn_ends)) for one in own
+            ]
+            replies = await reply_each(self.answering[label], states)
             for rollout, reply in zip(own, replies, strict=True):
                 self._answer(rollout, reply)
                 if rollout.finish_reason:
@@ -254,11 +257,10 @@ class Player:
         rollout.messages += reply.messages
 
 
-async def _reply_each(
-    pool: Answering, rollouts: Sequence[Rollout]
-) -> list[Reply | HostError | None]:
+async def reply_each(pool: Answering, states: Sequence[State]) -> list[Reply | HostError | None]:
     """Ask for all at once; where that fails, one by one, so that one can't fail the others."""
-    states = [(one.task, one.prompt, tuple(one.messages), len(one.turn_ends)) for one in rollouts]
+    if not states:
+        return []
     try:
         return list(await pool.reply(states))
     except HostError:

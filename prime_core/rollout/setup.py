@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prime_core.api.errors import RunError
-from prime_core.assignment import EnvironmentShare
-from prime_core.engines.planning import Planner
+from prime_core.rollout.opening import make_producer, open_pools, read_tasks
 from prime_core.rollout.produce import Producer
 from prime_core.rollout.seek import Seeker
 from prime_core.rollout.submit import complete_statement, submit
@@ -25,13 +24,13 @@ from prime_core.store.identities import own_key
 from prime_core.store.metrics import MetricsLog
 from prime_core.store.objects import ObjectStore, open_store
 from prime_core.store.policy import drop_cached, fetch_policy, sealed_versions
-from prime_core.store.records import Dispatch, Lock, TaskList
+from prime_core.store.records import Dispatch, Lock
 from prime_core.store.submission import RolloutRow, SubmissionMeta
 from prime_core.store.trace import Trace
 from prime_core.store.view import StoreView
 
 if TYPE_CHECKING:
-    from prime_core.api import InferenceEngine, LengthBudget, PolicyFiles
+    from prime_core.api import InferenceEngine, PolicyFiles
     from prime_core.config.sections import RunConfig
     from prime_core.hosting.pool import HostPool
 
@@ -174,12 +173,12 @@ async def equip(
     engine = open_engine(config, hub, context)
     stack.callback(engine.close)
     _check_engine(engine.capabilities.fingerprint, lock)
-    pools = await _open_pools(config, context.cache_dir, stack)
-    lists = {label: _read_tasks(store, label) for label in pools}
+    pools = await open_pools(config, context.cache_dir, stack)
+    lists = {label: read_tasks(store, label) for label in pools}
     budget = None
     if config.length_budget is not None:
         budget = hub.make("length_budget", config.length_budget, context)
-    producer = _make_producer(config, node, engine, pools, lists, budget, trace)
+    producer = make_producer(config, node, engine, pools, lists, budget, trace)
     rules = StepRules.from_config(config)
     view = StoreView(store, rules)
     policies, held = _policies(config, node, store)
@@ -214,49 +213,6 @@ def _policies(
     return fetched, lambda: sealed_versions(fetched)
 
 
-def _make_producer(
-    config: RunConfig,
-    node: str,
-    engine: InferenceEngine,
-    pools: Mapping[str, HostPool],
-    lists: Mapping[str, TaskList],
-    budget: LengthBudget | None,
-    trace: Trace,
-) -> Producer:
-    from prime_core.engines.chat import ChatFormat
-    from prime_core.engines.model_files import load_tokenizer
-    from prime_core.engines.turns import Player
-
-    settings = config.engine
-    node_class = config.node_class(node)
-    limit = settings.token_limit(node_class)
-    model_dir = config.run.dir / layout.MODEL
-    chat = ChatFormat(load_tokenizer(model_dir, config.model.chat_template))
-    planner = Planner(
-        pools=pools,
-        task_lists=lists,
-        chat=chat,
-        budget=budget,
-        node_class=node_class,
-        max_prompt_tokens=settings.max_prompt_tokens,
-    )
-    player = Player(
-        engine=engine,
-        chat=chat,
-        answering={label: pool for label, pool in pools.items() if pool.description.multi_turn},
-        temperature=settings.temperature,
-        max_tokens=limit,
-        max_total_tokens=settings.max_prompt_tokens + limit,
-        max_turns=settings.max_turns,
-        commit=config.run.trust != "none",
-    )
-    shares = [
-        EnvironmentShare(each.label, each.weight, len(lists[each.label].indices))
-        for each in config.environments
-    ]
-    return Producer(shares, planner, player, pools, trace)
-
-
 def _read_lock(store: ObjectStore, run_dir: Path) -> Lock:
     if not store.exists(layout.LOCK):
         raise RunError(
@@ -274,28 +230,3 @@ def _check_engine(fingerprint: str, lock: Lock) -> None:
             where=layout.LOCK,
             fix="install the versions that lock.json names, or start a new run",
         )
-
-
-async def _open_pools(
-    config: RunConfig, cache_dir: Path, stack: AsyncExitStack
-) -> dict[str, HostPool]:
-    from prime_core.hosting.pool import HostPool
-
-    pools: dict[str, HostPool] = {}
-    for environment in config.environments:
-        pool = await HostPool.open(
-            environment,
-            config.reward,
-            config.hosting,
-            cache_dir=cache_dir,
-            run_dir=config.run.dir,
-            block=config.plugins.block,
-        )
-        stack.push_async_callback(pool.close)
-        pools[environment.label] = pool
-    return pools
-
-
-def _read_tasks(store: ObjectStore, label: str) -> TaskList:
-    path = layout.tasks_path(label)
-    return TaskList.from_json(store.get(path), where=path)

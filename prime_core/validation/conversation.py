@@ -18,6 +18,7 @@ from prime_core.api import (
     RolloutView,
     RunError,
 )
+from prime_core.engines.turns import reply_each
 
 if TYPE_CHECKING:
     from prime_core.api.types import FinishReason
@@ -133,7 +134,8 @@ async def _answer(
     """Hold what follows a turn against the environment's answer to it."""
     # a turn that met the token limit was never shown to the environment
     asking = [one for one in speaking if endings.stopped(one, index)]
-    for one, reply in zip(asking, await _replies(asking, index, pool), strict=True):
+    states = [(one.task, one.prompt, tuple(one.messages), index + 1) for one in asking]
+    for one, reply in zip(asking, await reply_each(pool, states), strict=True):
         last = index + 1 == len(one.row.turn_ends)
         if isinstance(reply, HostError):
             one.failure = f"reply: {reply.what}"
@@ -182,22 +184,3 @@ def _compare(one: Conversation, reply: Reply, index: int, chat: ChatFormat) -> N
     if list(expected) != list(one.row.completion_tokens[start:spoken]):
         one.mismatch = f"the environment's words after turn {index} aren't its own"
     one.messages += reply.messages
-
-
-async def _replies(
-    asking: Sequence[Conversation], index: int, pool: HostPool
-) -> list[Reply | HostError | None]:
-    """All at once; where that fails, one by one, so that one can't fail the others."""
-    states = [(one.task, one.prompt, tuple(one.messages), index + 1) for one in asking]
-    if not states:
-        return []
-    try:
-        return list(await pool.reply(states))
-    except HostError:
-        found: list[Reply | HostError | None] = []
-        for state in states:
-            try:
-                found += await pool.reply([state])
-            except HostError as error:
-                found.append(error)
-        return found

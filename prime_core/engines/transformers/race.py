@@ -75,6 +75,9 @@ def draws(
     """
     # float32: a variance off by its rounding is still one, and float64 costs four times more
     weighted_NV = logprobs_NV.exp()
+    own_N1 = logprobs_NV.gather(1, chosen_N[:, None])
+    lower_N = (weighted_NV * (logprobs_NV < own_N1)).sum(dim=-1)
+    upper_N = (weighted_NV * (logprobs_NV <= own_N1)).sum(dim=-1)
     finite_NV = logprobs_NV.clamp(min=-1e4)  # 0 * -inf has no value
     means_N = weighted_NV.mul_(finite_NV).sum(dim=-1).double()
     squares_N = weighted_NV.mul_(finite_NV).sum(dim=-1).double()
@@ -88,4 +91,10 @@ def draws(
 
     rows_KV = logprobs_NV[torch.from_numpy(own)].numpy()
     gaps_N[own] = race_gaps(rows_KV, chosen_N.numpy()[own], noise)
-    return PrefillDraws(means_N.numpy(), variances_N.numpy(), gaps_N)
+    return PrefillDraws(
+        means=means_N.numpy(),
+        variances=variances_N.numpy(),
+        race_gaps=gaps_N,
+        lower=lower_N.double().numpy(),
+        upper=upper_N.double().numpy(),
+    )

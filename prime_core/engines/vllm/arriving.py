@@ -33,7 +33,9 @@ class Arrivals:
     def __init__(self, dtype: str) -> None:
         self._dtype = dtype
         self.work: dict[str, Generating | Prefilling] = {}
-        self._feeder = ThreadPoolExecutor(1, thread_name_prefix="commitments")
+        self._feeder = ThreadPoolExecutor(
+            1, thread_name_prefix="commitments", initializer=_use_one_core
+        )
 
     def tokens(self, news: Sequence[Sequence[Any]], data: bytes) -> None:
         """New tokens: (key, ids, log-probabilities, rows, reason) each, and all rows as bytes."""
@@ -79,7 +81,7 @@ class Arrivals:
         count = header["count"]
         draws = None
         if header["drawn"]:
-            draws = PrefillDraws(*(np.frombuffer(blob, dtype=np.float64) for blob in blobs[2:5]))
+            draws = PrefillDraws(*(np.frombuffer(blob, dtype=np.float64) for blob in blobs[2:]))
         top = tuple(
             tuple((int(token), float(value)) for token, value in each) for each in header["top"]
         )
@@ -132,3 +134,10 @@ class Arrivals:
 
         rows, work.pending = torch.cat(work.pending), []
         work.feeding.append(self._feeder.submit(work.request.commitment.add, rows))
+
+
+def _use_one_core() -> None:
+    """Commitments are computed beside vLLM, which has the other cores."""
+    import torch
+
+    torch.set_num_threads(1)

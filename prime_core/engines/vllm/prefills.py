@@ -69,7 +69,8 @@ class PrefillCapture:
         ]
         if job.seed is not None:
             blobs += [
-                np.concatenate([part[2][index] for part in parts]).tobytes() for index in range(3)
+                np.concatenate(each).tobytes()
+                for each in zip(*(part[2] for part in parts), strict=True)
             ]
         facts = {"count": states_ND.shape[0], "top": top, "drawn": job.seed is not None}
         return facts, blobs
@@ -121,5 +122,6 @@ class PrefillCapture:
         drawn: tuple[NDArray[np.float64], ...] = ()
         if job.seed is not None:
             found = draws(logprobs_NV, chosen_N, job.seed, job.positions[first : first + count])
-            drawn = (found.means, found.variances, found.race_gaps)
+            # in the order of PrefillDraws, which the engine makes of them again
+            drawn = (found.means, found.variances, found.race_gaps, found.lower, found.upper)
         return logprobs_NV.gather(1, chosen_N[:, None])[:, 0].numpy(), top, drawn

@@ -163,6 +163,7 @@ async def examine(rule: Rule, subject: Subject) -> Result:
 def _score_words(distribution: Distribution) -> dict[str, list[str]]:
     """Per subject label: what stands behind `prime-core score` for it."""
     words: dict[str, list[str]] = {}
+    package = ["--package", distribution.target] if Path(distribution.target).exists() else []
     for entry in distribution.entries:
         cases = distribution.checks.for_plugin(entry.label)
         for number, case in enumerate(cases):
@@ -171,5 +172,5 @@ def _score_words(distribution: Distribution) -> dict[str, list[str]]:
             options = [word for each in given for word in ("--with", each)]
             if case.verifier is not None:
                 options += ["--verifier", case.verifier.use]
-            words[label] = [entry.name, *options]
+            words[label] = [entry.name, *options, *package]
     return words

@@ -56,6 +56,7 @@ class Distribution:
         checks_error: why it can't be read.
         wheel_refusals: files of the wheel that weren't unpacked, with reasons.
         target_is_installed: `site` is where pip installed it, beside others.
+        wheel: the file itself; None where there is none.
     """
 
     target: str
@@ -68,6 +69,7 @@ class Distribution:
     checks_error: str = ""
     wheel_refusals: tuple[str, ...] = ()
     target_is_installed: bool = False
+    wheel: Path | None = None
 
     @cached_property
     def pyproject(self) -> dict[str, Any]:

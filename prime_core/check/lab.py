@@ -82,16 +82,20 @@ class Lab:
         return found
 
     async def child(
-        self, module: str, request: Mapping[str, Any], limit_s: float
+        self, module: str, request: Mapping[str, Any], limit_s: float, python: Path | None = None
     ) -> tuple[Path, Path, str]:
-        """Run a module of ours in a jail; (its result, a second file, how it ended badly)."""
+        """Run a module of ours in a jail; (its result, a second file, how it ended badly).
+
+        Args:
+            python: of an environment that sees neither the unpacked wheel nor anything else here.
+        """
         self._files += 1
         stem = f"{module}-{self._files}"
         asked = self._scratch / f"{stem}.ask.json"  # where no child can have put a link
         result, second = (self.launcher.inside / f"{stem}{end}" for end in (".json", ".jsonl"))
         asked.write_text(json.dumps(request), encoding="utf-8")
         arguments = ["-P", "-m", f"prime_core.check.{module}", *map(str, (asked, result, second))]
-        ended = await self.launcher.run(arguments, limit_s)
+        ended = await self.launcher.run(arguments, limit_s, python=python)
         good = ended.code == 0 and not ended.timed_out
         return result, second, "" if good else ended.how
 
@@ -109,7 +113,12 @@ class Lab:
         if any(parameters.get("case_errors", ())):
             raise Blocked("its parameters are refused (I10)")
 
-    def _runnable(self) -> None:
+    def runnable(self) -> None:
+        """It has plugins in a wheel that may be used.
+
+        Raises:
+            Blocked: it hasn't.
+        """
         found = self.distribution
         if not found.entries:
             raise Blocked("it has no entry point of group prime_core (P04)")
@@ -124,7 +133,7 @@ class Lab:
         Raises:
             Blocked: there is nothing that could be imported.
         """
-        self._runnable()
+        self.runnable()
         return await self._once("observation", self._observe)
 
     async def _observe(self) -> Observation:

@@ -117,17 +117,30 @@ class Launcher:
             fix="read the message; the interpreter must be able to run a one-line program",
         )
 
-    def interpreter(self, variables: Mapping[str, str] | None = None) -> Path:
+    def interpreter(
+        self, variables: Mapping[str, str] | None = None, python: Path | None = None
+    ) -> Path:
         """An executable that behaves like the interpreter, in a jail.
 
         Args:
             variables: environment variables that win over those that hosts have.
+            python: another interpreter, of a virtual environment that a jailed child made; it sees
+                that environment alone.
         """
         given = dict(variables or {})
+        if python is not None:
+            given = {"PYTHONPATH": "", **given}
         name = "-".join(f"{key}={value}" for key, value in sorted(given.items())) or "plain"
-        return self._write("".join(c if c.isalnum() else "_" for c in name), self.isolation, given)
+        name = "".join(c if c.isalnum() else "_" for c in name)
+        return self._write(name, self.isolation, given, python)
 
-    def _write(self, name: str, level: Isolation, variables: Mapping[str, str]) -> Path:
+    def _write(
+        self,
+        name: str,
+        level: Isolation,
+        variables: Mapping[str, str],
+        python: Path | None = None,
+    ) -> Path:
         home = Path.home()
         inside = {
             "HOME": str(self.inside / "home"),
@@ -141,7 +154,7 @@ class Launcher:
             **variables,
         }
         settings = {
-            "python": str(self._python),
+            "python": str(python or self._python),
             "level": level,
             "scratch": str(self.inside),
             # Hosts write their logs themselves; a mount can't be replaced by a link.
@@ -170,9 +183,10 @@ class Launcher:
         arguments: Sequence[str],
         limit_s: float,
         variables: Mapping[str, str] | None = None,
+        python: Path | None = None,
     ) -> Ended:
         """Run the interpreter with these arguments in a jail; never raises for what it does."""
-        command = [str(self.interpreter(variables)), *arguments]
+        command = [str(self.interpreter(variables, python)), *arguments]
         path = {"PATH": os.environ.get("PATH", os.defpath)}
         return await asyncio.to_thread(self._run, command, limit_s, {**FIXED, **path})
 

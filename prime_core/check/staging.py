@@ -117,7 +117,9 @@ async def stage(target: str, scratch: Path, launcher: Launcher) -> Distribution:
         return Distribution(
             target, source, None, unreadable.what, checks=checks, checks_error=problem
         )
-    return Distribution(target, source, site, "", names, digest, checks, problem, refusals)
+    return Distribution(
+        target, source, site, "", names, digest, checks, problem, refusals, wheel=wheel
+    )
 
 
 def _checks(source: Path | None) -> tuple[ChecksFile, str]:

@@ -21,6 +21,7 @@ from prime_core.cli.model_options import (
 
 if TYPE_CHECKING:
     from prime_core.api.types import Score, Task
+    from prime_core.check.packaged import Packaged
     from prime_core.config.sections import EnvironmentChoice, HostingSection
 
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 @click.option("--pass-at", "ks", type=click.IntRange(min=1), multiple=True, metavar="K",
               help="K of pass@k; may be repeated. Default: 1, 2, 4, ... rows a task.")  # fmt: skip
 @click.option("--pass-mark", type=float, help="Lowest score that passes; default: the highest.")
+@click.option("--package", metavar="PATH",
+              help="Folder or wheel that provides ENV; built, and run in a jail.")  # fmt: skip
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path),
               help="Directory of journal and report; default: scores/ENV-FILE.")  # fmt: skip
 @place_options
@@ -61,8 +64,13 @@ def score(
     hosting = hosting_section(options["time_limit"], options["memory_mb"])
     if (completion is None) == (completions is None):
         raise click.UsageError("give either --completion FILE or --completions FILE")
+    package = options["package"]
     if completions is not None:
+        if package is not None:
+            raise click.UsageError("--package belongs to --completion; install it to score a file")
         failed = _score_file(completions, choice, hosting, options)
+    elif package is not None:
+        failed = _score_package(package, str(completion), choice, hosting, options)
     else:
         failed = _score_one(str(completion), choice, hosting, options)
     if failed:
@@ -109,13 +117,34 @@ def _column(text: str) -> tuple[str, str]:
     return field, str(column)
 
 
+def _score_package(
+    package: str,
+    file: str,
+    choice: EnvironmentChoice,
+    hosting: HostingSection,
+    options: dict[str, Any],
+) -> bool:
+    from prime_core.check.packaged import packaged
+
+    if choice.python is not None:
+        raise click.UsageError("--package brings its own interpreter; leave --python out")
+    with packaged(package) as made:
+        jailed = choice.model_copy(update={"python": made.python})
+        return _score_one(file, jailed, hosting, options, made)
+
+
 def _score_one(
-    file: str, choice: EnvironmentChoice, hosting: HostingSection, options: dict[str, Any]
+    file: str,
+    choice: EnvironmentChoice,
+    hosting: HostingSection,
+    options: dict[str, Any],
+    package: Packaged | None = None,
 ) -> bool:
     task_id, index = options["task_id"], options["index"]
     if (task_id is None) == (index is None):
         raise click.UsageError("say which task: either --task ID or --index N")
-    task, found = asyncio.run(_score(choice, hosting, task_id, index, read_completion(file)))
+    said = read_completion(file)
+    task, found = asyncio.run(_score(choice, hosting, task_id, index, said, package))
     click.echo(_as_json(task, found) if options["as_json"] else _as_text(task, found))
     return found.status == "error"
 
@@ -126,15 +155,17 @@ async def _score(
     task_id: str | None,
     index: int | None,
     text: str,
+    package: Packaged | None,
 ) -> tuple[Task, Score]:
     from prime_core.api.errors import RunError
     from prime_core.api.types import Completion, Message
     from prime_core.hosting.pool import HostPool
     from prime_core.hub import RunContext
 
-    context = RunContext.from_environment()
+    cache_dir = package.cache_dir if package else RunContext.from_environment().cache_dir
+    block, log_dir = (package.block, package.log_dir) if package else ((), None)
     async with await HostPool.open(
-        choice, None, hosting, cache_dir=context.cache_dir, run_dir=None
+        choice, None, hosting, cache_dir=cache_dir, run_dir=None, block=block, log_dir=log_dir
     ) as pool:
         at = index if task_id is None else await pool.find(task_id)
         count = pool.description.task_count

@@ -122,6 +122,7 @@ BAD: dict[str, Callable[[], Files]] = {
                    '    """The environment."""\n    import prime_core.config.sections\n'),
     "P10": _taken_name,
     "P11": without("tests/test_words_contract.py"),
+    "P13": environment("        # made\n", "        import iniconfig\n"),  # it comes with pytest
     "P12": changed("checks.toml", "[evidence]", '[exempt]\nD06 = "todo"'),
     "I01": changed("prime_env_words/__init__.py", "@hookimpl\n", ""),
     "I02": importing("import sys, time", "while 'prime_core.check.observe' in sys.orig_argv and "

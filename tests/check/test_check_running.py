@@ -23,28 +23,32 @@ from prime_core.check.outcome import Report
 pytestmark = pytest.mark.integration
 
 
-def test_an_exploit_can_be_scored_again(checked: Callable[..., Report], tmp_path: Path) -> None:
-    report = checked(BAD["H01"](), "H01", shrink=True)
+def test_an_exploit_can_be_scored_again_as_printed(tmp_path: Path) -> None:
+    folder = write(BAD["H01"](), tmp_path / "a folder" / "words")
+    report = check(Order(str(folder), "silver", ("H01",), shrink=True))
     exploit = report.outcomes[0].findings[0].exploit
     assert exploit is not None
     assert (exploit.text, exploit.value) == ("banana", 1.0)
     again = json.loads(render(report, "json"))["rules"][0]["findings"][0]["reproduce"]
-    assert "prime-core score words --index" in again
-    # The command runs where the distribution is installed; here its source is on the path.
-    site = write(BAD["H01"](), tmp_path / "site")
-    info = site / "prime_env_words-0.1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(
-        "Metadata-Version: 2.4\nName: prime-env-words\nVersion: 0.1.0\n"
-        "Requires-Dist: prime-core>=0.1,<1\n"
-    )
-    (info / "entry_points.txt").write_text("[prime_core]\nenvironment.words = prime_env_words\n")
+    assert f"again: {again}" in render(report, "text")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    variables = {**os.environ, "PYTHONPATH": str(site), "PATH": path}
     done = subprocess.run(
-        ["bash", "-c", again], env=variables, capture_output=True, text=True, check=True
-    )
-    assert ": 1 (scored)" in done.stdout
+        ["bash", "-c", again], env={**os.environ, "PATH": path}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, ": 1 (scored)" in done.stdout) == (0, True), done.stderr
+
+
+def test_scoring_a_package_refuses_what_it_cannot_do(tmp_path: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "prime_core", "score", "words", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, input="x")
+
+    broken = write(BAD["P06"](), tmp_path / "words")
+    said = run("--package", str(broken), "--completion", "-", "--index", "0")
+    assert (said.returncode, "no wheel: " in said.stderr) == (2, True)
+    said = run("--package", str(broken), "--completions", str(tmp_path / "rows.jsonl"))
+    assert (said.returncode, "install it to score a file" in said.stderr) == (2, True)
 
 
 def test_a_long_exploit_shrinks_to_what_pays(checked: Callable[..., Report]) -> None:

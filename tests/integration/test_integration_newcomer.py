@@ -67,7 +67,8 @@ def play(folder: Path, until: str = "") -> int:
             break
         played += 1
         if info == "apply":
-            run(folder, "git apply -", text)
+            said = run(folder, "git apply -v -", text)
+            assert "offset" not in said, said  # the line numbers are the file's own
         elif info == "run":
             printed = run(folder, text)
         elif info.startswith("file="):

@@ -48,7 +48,8 @@ def trained(
         for index in range(BATCH):
             request = requests[(BATCH * step + index) % len(requests)]
             sign = -1.0 if index % 2 else 1.0
-            (sign * _loss(model, request, found[request.id]) / BATCH).backward()
+            loss = sign * _loss(model, request, found[request.id]) / BATCH
+            loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)
         optimizer.step()
         if step in marks:

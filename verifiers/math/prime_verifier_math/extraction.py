@@ -84,6 +84,13 @@ _JOINS = re.compile(
 )
 
 
+# the name of a boxed value in front of its box, where it isn't the end of an expression: 2x =
+_NAMED = re.compile(
+    r"(?:^|[$,;(&\[.:\n]|[A-Za-z$,;.:]\s)\s*(?P<name>[A-Za-z](?:_(?:\w|\{\w\}))?\s*=\s*)$"
+)
+MAX_NAME = 24  # characters looked at
+
+
 @dataclass(frozen=True, slots=True)
 class Extraction:
     """The answer's text ("" for none) and the rule that found it; `parts` where boxes stand apart.
@@ -158,10 +165,12 @@ def _from_boxes(text: str, boxes: list[Box], params: MathParams) -> Extraction:
     following = last
     for box in reversed(boxes[:-1]):
         between = text[box.end : following.start]
+        named = _NAMED.search(between[-MAX_NAME:])
         following = box
-        if box.content.strip() == last.content.strip():
+        if box.content.strip() == last.content.strip() and not _other_name(text, box, last):
             continue
-        if len(between) < 200 and _JOINS.fullmatch(between):
+        joint = between[: len(between) - len(named["name"])] if named else between
+        if len(between) < 200 and _JOINS.fullmatch(joint):
             group.insert(0, box)
             live.insert(0, box)
             continue
@@ -169,11 +178,11 @@ def _from_boxes(text: str, boxes: list[Box], params: MathParams) -> Extraction:
             break
         live.insert(0, box)
     if len(group) > 1:
-        return Extraction(_together(group), f"{len(group)} boxes side by side")
+        return Extraction(_together(text, group), f"{len(group)} boxes side by side")
     hedged = [box for box in live if box is not last]
     if hedged:
         stated = tuple(box.content.strip() for box in live) if len(live) <= 12 else ()
-        return Extraction(_together(live), f"{len(live)} boxes, none retracted", stated)
+        return Extraction(_together(text, live), f"{len(live)} boxes, none retracted", stated)
     later = behind[-MAX_TAIL:] if behind.strip() else ""
     spoken = spoken_statement(later) or (marked(later) if params.number_marker else None)
     parts = tuple(dict.fromkeys(box.content.strip() for box in boxes[-12:]))
@@ -203,8 +212,23 @@ def _superseded(between: str) -> bool:
     return bool(_CONCLUDES.search(near)) or len(between) > 400
 
 
-def _together(boxes: list[Box]) -> str:
-    return ", ".join(box.content.strip() for box in boxes)
+def _name(text: str, box: Box) -> str:
+    """`x = ` in front of a box, "" where no name stands there."""
+    found = _NAMED.search(text[max(0, box.start - MAX_NAME) : box.start])
+    return found["name"] if found else ""
+
+
+def _other_name(text: str, one: Box, two: Box) -> bool:
+    names = {"".join(_name(text, box).split()) for box in (one, two)} - {""}
+    return len(names) == 2
+
+
+def _together(text: str, boxes: list[Box]) -> str:
+    """The boxes as one list; `x = \\boxed{1}, y = \\boxed{2}` keeps its names if all have one."""
+    names = [_name(text, box) for box in boxes]
+    if not all(names):
+        names = [""] * len(boxes)
+    return ", ".join(name + box.content.strip() for name, box in zip(names, boxes, strict=True))
 
 
 def _after_retraction(behind: str, params: MathParams) -> Extraction:

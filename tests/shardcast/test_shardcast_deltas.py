@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shardcast_liar import Liar
 from shardcast_support import (
     QUICK,
     SHARDS,
-    Liar,
     client,
     origin,
     prefer,

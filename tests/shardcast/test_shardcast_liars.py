@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from shardcast_liar import Liar
 from shardcast_support import (
     OTHER,
     QUICK,
     SIGNER,
-    Liar,
     client,
     origin,
     prefer,

@@ -1,12 +1,14 @@
 """What dishonest nodes gain: caught or not, by which check, at which cost; and honest ones.
 
     python benchmarks/attacks.py [--quick] [--model tiny|smollm2] [--dtype float32|bfloat16]
-                                 [--count N] [--honest GROUPS] [--fuzz FILES]
+                                 [--count N] [--honest GROUPS] [--fuzz FILES] [--vllm PYTHON]
                                  [--only PART,...] [--markdown] [--out FILE]
 
 Every submission is judged in full by the validator's own code, with the checks of the run; CPU is
-that of this process. Parts: honest (nodes that differ in attention, batches and thread count),
-attacks, alone (each model check by itself), stale (detection power by learning rate and lag), fuzz.
+that of this process. Parts: honest (nodes that differ in attention, batches, thread count and,
+with --vllm, engine), attacks, alone (each model check by itself), stale (detection power by
+learning rate and lag), tokens (int8 weights with honest proofs, by tokens of a file), fuzz.
+With --out each result is kept as soon as it is there, and a run that was stopped goes on from it.
 """
 
 from __future__ import annotations
@@ -14,15 +16,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from prime_core.config.sections import RunConfig
 from prime_core.testing.attacks import playing, staleness, table
+from prime_core.testing.attacks.attack import Attempt
 from prime_core.testing.attacks.catalogue import MODELS, TEXTS
 from prime_core.testing.attacks.fuzz import fuzz, small
 from prime_core.testing.attacks.judging import Judge
@@ -32,28 +37,56 @@ from prime_core.testing.attacks.world import World, open_world
 ALONE = ("termination", "logprobs", "sampling", "replay", "toploc")
 RATES = (1e-6, 1e-5, 1e-4, 1e-3)
 LAGS = (1, 2, 4, 8)
+GROUPS = (1, 2, 4, 8, 16)  # of a file, in the part `tokens`
+PARTS = "honest,attacks,alone,stale,tokens,fuzz"
 
 
-def prepare(model: str, dtype: str, folder: Path) -> RunConfig:
+class Kept:
+    """Results by part and name, written after each; results of the same settings are taken up."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._path: Path | None = options.out
+        named = ("model", "dtype", "count", "honest", "fuzz")
+        self._settings = {name: getattr(options, name) for name in named}
+        self._all: dict[str, Any] = {"settings": self._settings, "parts": {}}
+        if self._path is not None and self._path.exists():
+            found = json.loads(self._path.read_text(encoding="utf-8"))
+            if found["settings"] != self._settings:
+                sys.exit(f"{self._path} holds results of other settings: {found['settings']}")
+            self._all = found
+        self._all["version"] = _version()
+
+    def get(self, part: str, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The result of that name, made where it isn't there yet."""
+        results = self._all["parts"].setdefault(part, {})
+        if name not in results:
+            started = time.process_time()
+            found = make()
+            spent = time.process_time() - started
+            found["measured"] = {"cpu_s": round(spent, 1), "load": round(os.getloadavg()[0], 1)}
+            results[name] = json.loads(json.dumps(found))
+            self._write()
+            print(f"{part} {name}: {spent:.0f} s of CPU", file=sys.stderr, flush=True)
+        return dict(results[name])
+
+    def _write(self) -> None:
+        if self._path is not None:
+            partial = self._path.with_suffix(".partial")
+            partial.write_text(json.dumps(self._all, indent=1) + "\n", encoding="utf-8")
+            partial.replace(self._path)
+
+
+def _version() -> str:
+    root = Path(__file__).parent
+    found = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=root, capture_output=True, text=True
+    )
+    return found.stdout.strip() or "unknown"
+
+
+def prepare(model: str, dtype: str, folder: Path, **values: Any) -> RunConfig:
     """The run that is attacked."""
-    return (prepare_tiny if model == "tiny" else prepare_smollm2)(folder, dtype=dtype)
-
-
-def alone(world: World, attempts: Any) -> list[dict[str, Any]]:
-    """Share of files that each check of stage model finds with no other's help."""
-    checks = {each.name: each for each in world.tools.checks}
-    judges = {name: Judge(world, [checks["schema"], checks[name]]) for name in ALONE}
-    rows = []
-    names = [each.name for each in (*MODELS, *TEXTS) if not each.needs]
-    for attack in playing.chosen(world, names):
-        spoilt = attack.forge(world, attempts, Random(attack.name))
-        row: dict[str, Any] = {"attack": attack.name}
-        for name, judge in judges.items():
-            caught = sum(each.caught for each in judge.judge(spoilt, apart=False))
-            row[name] = f"{100 * caught / len(spoilt):.0f} %"
-        rows.append(row)
-        world.forget()
-    return rows
+    return (prepare_tiny if model == "tiny" else prepare_smollm2)(folder, dtype=dtype, **values)
 
 
 def main() -> None:
@@ -65,15 +98,15 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=300, help="submissions of each attack")
     parser.add_argument("--honest", type=int, default=3000, help="honest groups")
     parser.add_argument("--fuzz", type=int, default=100_000, help="mutated files")
-    parser.add_argument("--only", default="honest,attacks,alone,stale,fuzz")
+    parser.add_argument("--vllm", help="interpreter with vLLM: honest nodes that use it, too")
+    parser.add_argument("--only", default=PARTS)
     parser.add_argument("--markdown", action="store_true")
-    parser.add_argument("--out", type=Path, help="also write everything there, as JSON")
+    parser.add_argument("--out", type=Path, help="keep every result there, as JSON")
     options = parser.parse_args()
     if options.quick:
         options.count, options.honest, options.fuzz = 8, 32, 500
-    parts = set(options.only.split(","))
+    kept = Kept(options)
     show = table.markdown if options.markdown else table.text
-    kept: dict[str, Any] = {"load": os.getloadavg()}
 
     def say(title: str, rows: Any) -> None:
         spent = f"{time.process_time() - started:.0f} s of CPU so far"
@@ -81,49 +114,138 @@ def main() -> None:
         print(f"\n{title} ({spent}, {now})\n\n{show(rows)}", flush=True)
 
     started = time.process_time()
+    parts = set(options.only.split(","))
     with tempfile.TemporaryDirectory() as folder:
         config = prepare(options.model, options.dtype, Path(folder))
         with open_world(config) as world:
             run(world, options, parts, say, kept)
-    if options.out is not None:
-        options.out.write_text(json.dumps(kept) + "\n", encoding="utf-8")
+    if "tokens" in parts:
+        say("int8 weights with honest proofs, by tokens", by_tokens(options, kept))
 
 
-def run(world: World, options: Any, parts: set[str], say: Any, kept: dict[str, Any]) -> None:
+def run(world: World, options: Any, parts: set[str], say: Any, kept: Kept) -> None:
     """The chosen parts in one world."""
     judge = Judge(world)
     if "honest" in parts:
-        groups = world.config.engine.groups_per_submission
-        noises = playing.noise(world, judge, -(-options.honest // groups))
-        kept["honest"] = table.values(noises)
+        noises = honest(world, judge, options, kept)
         say("honest nodes", [table.noise_row(each) for each in noises])
         say("cost of the checks", table.cost_rows(noises))
+    if not parts & {"attacks", "stale", "alone", "fuzz"}:
+        return
     attempts = playing.base(world, judge, options.count)
     if "attacks" in parts:
-        chosen = playing.chosen(world, ())
         results = []
-        for attack in chosen:
-            result = playing.play(world, judge, attack, attempts)
-            results.append(result)
-            print(json.dumps(table.attack_row(result)), file=sys.stderr, flush=True)
-        kept["attacks"] = table.values(results)
+        for attack in playing.chosen(world, ()):
+
+            def play(attack: Any = attack) -> dict[str, Any]:
+                return table.values([playing.play(world, judge, attack, attempts)])[0]
+
+            results.append(table.result_of(kept.get("attacks", attack.name, play)))
         say("dishonest nodes", [table.attack_row(each) for each in results])
     if "stale" in parts:
-        rates, lags = (RATES[2:], LAGS[:1]) if options.quick else (RATES, LAGS)
-        found = staleness.power(
-            world, judge, attempts, learning_rates=rates, lags=lags, files=options.count // 3 or 1
-        )
-        kept["stale"] = table.values(found)
-        say("stale weights", [table.power_row(each) for each in found])
+        say("stale weights", stale(world, judge, attempts, options, kept))
     if "alone" in parts:
-        rows = alone(world, attempts[: max(1, options.count // 3)])
-        kept["alone"] = rows
-        say("each check alone", rows)
+        say("each check alone", alone(world, attempts[: max(1, options.count // 3)], kept))
     if "fuzz" in parts:
-        done = fuzz(world, judge, small(world, attempts[0]), options.fuzz)
-        row = {name: getattr(done, name) for name in ("files", "refused", "same", "caught")}
-        kept["fuzz"] = {**row, "accepted": done.accepted}
-        say("mutated files", [kept["fuzz"]])
+
+        def mutate() -> dict[str, Any]:
+            done = fuzz(world, judge, small(world, attempts[0]), options.fuzz)
+            names = ("files", "refused", "same", "caught", "within", "accepted", "largest")
+            return {name: getattr(done, name) for name in names}
+
+        row = kept.get("fuzz", "files", mutate)
+        say("mutated files", [{name: row[name] for name in row if name != "measured"}])
+
+
+def honest(world: World, judge: Judge, options: Any, kept: Kept) -> list[playing.Noise]:
+    """Honest nodes of every setting, the groups shared out evenly."""
+    settings = playing.settings(world)
+    if options.vllm:
+        given = {"use": "vllm", "python": options.vllm, "batch_size": 32}
+        settings["engine vllm"] = {**given, "dtype": options.dtype}
+    groups = world.config.engine.groups_per_submission
+    files = -(-options.honest // (groups * len(playing.settings(world))))
+    found = []
+    for index, (setting, params) in enumerate(settings.items()):
+        first = playing.HONEST + index * files
+
+        def judged(setting: str = setting, params: Any = params, first: int = first) -> Any:
+            noise = playing.noise_of(world, judge, setting, params, files, first=first)
+            return table.values([noise])[0]
+
+        found.append(table.noise_of(kept.get("honest", setting, judged)))
+    return found
+
+
+def stale(
+    world: World, judge: Judge, attempts: list[Attempt], options: Any, kept: Kept
+) -> list[Any]:
+    """Detection power, all lags of one learning rate at a time."""
+    rates, lags = (RATES[2:], LAGS[:1]) if options.quick else (RATES, LAGS)
+    found = []
+    for rate in rates:
+
+        def measured(rate: float = rate) -> dict[str, Any]:
+            files = options.count // 3 or 1
+            power = staleness.power(
+                world, judge, attempts, learning_rates=(rate,), lags=lags, files=files
+            )
+            return {"lags": table.values(power)}
+
+        found += [table.power_of(each) for each in kept.get("stale", f"{rate:g}", measured)["lags"]]
+    return [table.power_row(each) for each in found]
+
+
+def alone(world: World, attempts: list[Attempt], kept: Kept) -> list[dict[str, Any]]:
+    """Share of files that each check of stage model finds with no other's help."""
+    checks = {each.name: each for each in world.tools.checks}
+    judges = {name: Judge(world, [checks["schema"], checks[name]]) for name in ALONE}
+    rows = []
+    for attack in playing.chosen(
+        world, [each.name for each in (*MODELS, *TEXTS) if not each.needs]
+    ):
+
+        def asked(attack: Any = attack) -> dict[str, Any]:
+            spoilt = attack.forge(world, attempts, Random(attack.name))
+            row: dict[str, Any] = {"attack": attack.name}
+            for name, judge in judges.items():
+                caught = sum(each.caught for each in judge.judge(spoilt, apart=False))
+                row[name] = f"{100 * caught / len(spoilt):.0f} %"
+            world.forget()
+            return row
+
+        row = kept.get("alone", attack.name, asked)
+        rows.append({name: row[name] for name in ("attack", *ALONE)})
+    return rows
+
+
+def by_tokens(options: Any, kept: Kept) -> list[dict[str, Any]]:
+    """How often int8 weights are found behind honest proofs, by groups of a file."""
+    rows = []
+    for groups in GROUPS:
+
+        def played(groups: int = groups) -> dict[str, Any]:
+            with tempfile.TemporaryDirectory() as folder:
+                config = prepare(options.model, options.dtype, Path(folder), groups=groups)
+                with open_world(config) as world:
+                    judge = Judge(world)
+                    attempts = playing.base(world, judge, max(4, options.count // groups))
+                    (attack,) = playing.chosen(world, ["int8-honest-proofs"])
+                    result = playing.play(world, judge, attack, attempts)
+            lengths = [sum(row.length for row in each.rows) for each in attempts]
+            mean = sum(lengths) / len(lengths)
+            return {**table.values([result])[0], "groups": groups, "tokens": mean}
+
+        found = kept.get("tokens", str(groups), played)
+        result = table.result_of(found)
+        row = table.attack_row(result)
+        rows.append(
+            {
+                "tokens a file": f"{found['tokens']:.0f}",
+                **{name: row[name] for name in ("caught", "at least", "caught by")},
+            }
+        )
+    return rows
 
 
 if __name__ == "__main__":

@@ -89,12 +89,16 @@ class RowPrefill:
         means: [N] expected log-probability of a token drawn there (minus the entropy).
         variances: [N] variance of that log-probability.
         race_gaps: [N] nats by which the chosen token lost its seeded Gumbel race; 0 where it won.
+        lower, upper: [N] probability of drawing a less probable token than the chosen one, and of
+            drawing one that is no more probable.
     """
 
     logprobs: NDArray[np.float64]
     means: NDArray[np.float64]
     variances: NDArray[np.float64]
     race_gaps: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,11 +129,15 @@ class PrefillDraws:
         means, variances: [N] float64, of the log-probability of a token drawn at each position.
         race_gaps: [N] float64, nats by which the token lost its seeded Gumbel race; 0 where it won,
             and at positions below 0.
+        lower, upper: [N] float64, probability of drawing a less probable token, and of drawing one
+            that is no more probable: where the token stands between the rarest and the likeliest.
     """
 
     means: NDArray[np.float64]
     variances: NDArray[np.float64]
     race_gaps: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,11 +82,14 @@ class ToyPolicy:
         means = (chances * values).sum(axis=1)
         best = values[places, winners] + gumbel_at(seeds, places, winners)
         mine = values[places, tokens] + gumbel_at(seeds, places, tokens)
+        own = values[places, tokens][:, None]
         return RowPrefill(
             logprobs=values[places, tokens],
             means=means,
             variances=(chances * (values - means[:, None]) ** 2).sum(axis=1),
             race_gaps=np.maximum(0.0, best - mine),
+            lower=(chances * (values < own)).sum(axis=1),
+            upper=(chances * (values <= own)).sum(axis=1),
         )
 
 

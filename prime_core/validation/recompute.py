@@ -152,6 +152,8 @@ class Recomputer:
                     means=prefill.draws.means[own],
                     variances=prefill.draws.variances[own],
                     race_gaps=prefill.draws.race_gaps[own],
+                    lower=prefill.draws.lower[own],
+                    upper=prefill.draws.upper[own],
                 )
                 found.append(_with_proofs(row, values, prefill.hidden_states[own]))
         by_row = dict(zip(order, found, strict=True))

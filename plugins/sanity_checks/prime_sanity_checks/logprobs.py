@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import Field
@@ -12,13 +12,16 @@ from pydantic import Field
 from prime_core.api import (
     CheckContext,
     Context,
-    Finding,
     Params,
     RolloutView,
-    Stage,
+    RowPrefill,
     SubmissionView,
 )
-from prime_sanity_checks.findings import by_dtype, few, model_values, spoken
+from prime_sanity_checks.deviations import Deviations, OfFile
+from prime_sanity_checks.findings import by_dtype, model_values
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class LogprobsParams(Params):
@@ -30,37 +33,43 @@ class LogprobsParams(Params):
     token_error: float | None = Field(
         None, gt=0, description="largest difference of one token, in nats"
     )
+    file_error: float | None = Field(
+        None, gt=0, description="mean difference over the whole file, in nats"
+    )
 
 
-class Logprobs:
+class Logprobs(Deviations):
     """Compares the column with one forward pass."""
-
-    stage: Stage = "model"
 
     def __init__(self, params: LogprobsParams) -> None:
         self._params = params
 
-    def check(self, submission: SubmissionView, context: CheckContext) -> Sequence[Finding]:
-        """Findings of single rows."""
-        return few(self._problems(submission, context))
+    def _off(self, row: RolloutView, prefill: RowPrefill) -> NDArray[np.float64]:
+        theirs = np.array(model_values(row, row.completion_logprobs))
+        return np.abs(theirs - np.asarray(prefill.logprobs))
 
-    def _problems(self, submission: SubmissionView, context: CheckContext) -> Iterator[Finding]:
-        dtype = context.run.dtype
-        mean_limit = by_dtype(self._params.mean_error, dtype, float32=0.005, bfloat16=0.25)
-        token_limit = by_dtype(self._params.token_error, dtype, float32=0.05, bfloat16=2.0)
-        rows = spoken(submission, context)
-        for index, prefill in zip(rows, context.prefill(rows), strict=True):
-            row = submission.rows[index]
-            theirs = np.array(model_values(row, row.completion_logprobs))
-            errors = np.abs(theirs - np.asarray(prefill.logprobs))
-            mean, worst = float(errors.mean()), float(errors.max())
-            if not (mean <= mean_limit and worst <= token_limit):
-                yield Finding(
-                    "reject",
-                    f"log-probabilities differ from the policy's by {mean:.3g} nats on average, "
-                    f"{worst:.3g} at most",
-                    index,
-                )
+    def _mean(self, dtype: str) -> float:
+        return by_dtype(self._params.mean_error, dtype, float32=0.002, bfloat16=0.25)
+
+    def _of_rollout(self, off: NDArray[np.float64], dtype: str) -> str:
+        token_limit = by_dtype(self._params.token_error, dtype, float32=0.01, bfloat16=2.0)
+        mean, worst = float(off.mean()), float(off.max())
+        if mean <= self._mean(dtype) and worst <= token_limit:
+            return ""
+        return (
+            f"log-probabilities differ from the policy's by {mean:.3g} nats on average, "
+            f"{worst:.3g} at most"
+        )
+
+    def _of_file(self, dtype: str) -> OfFile:
+        mean = by_dtype(self._params.file_error, dtype, float32=5e-4, bfloat16=0.1)
+        return OfFile(mean, slack=self._mean(dtype))
+
+    def _said_of_file(self, mean: float, tokens: int) -> str:
+        return (
+            f"the file's {tokens} log-probabilities differ from the policy's by {mean:.3g} nats "
+            "on average"
+        )
 
     def decoy(
         self, submission: SubmissionView, context: CheckContext

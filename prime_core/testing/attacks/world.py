@@ -115,13 +115,19 @@ class World:
         return Dispatch(**{**values, **changes})
 
     def engine(self, **params: Any) -> InferenceEngine:
-        """An engine of the node's, with some parameters other than the config's; kept open."""
+        """An engine of the node's, with some parameters other than the config's; kept open.
+
+        Args:
+            use: another inference engine, whose parameters are then all that it gets.
+        """
         from prime_core.engines import open_engine
 
         key = tuple(sorted(params.items()))
         if key not in self._engines:
-            section = self.config.engine
-            changed = section.model_copy(update={"params": {**section.params, **params}})
+            section, own = self.config.engine, dict(params)
+            kept = {} if "use" in own else section.params
+            use = own.pop("use", section.use)
+            changed = section.model_copy(update={"use": use, "params": {**kept, **own}})
             config = self.config.model_copy(update={"engine": changed})
             engine = open_engine(config, self.hub, self.context)
             self.stack.callback(engine.close)

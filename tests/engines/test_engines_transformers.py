@@ -263,8 +263,8 @@ def test_prefill_equals_generation(make_engine: Any) -> None:
 def test_requests_that_no_model_can_serve_are_refused(make_engine: Any) -> None:
     engine = make_engine()
     for request, word in [
-        (GenerationRequest("r", "g", (1,) * 1000, 0, 0, 30, 1.0), "1024 positions"),
-        (GenerationRequest("r", "g", (), 0, 0, 30, 1.0), "needs a prompt"),
+        (GenerationRequest("r", "g", (1,) * 1000, 0, 0, 30, 1.0), "context of 1024"),
+        (GenerationRequest("r", "g", (), 0, 0, 30, 1.0), "0 prompt tokens"),
         (GenerationRequest("r", "g", (1,), 0, 0, 0, 1.0), "max_tokens"),
     ]:
         with pytest.raises(EngineError, match=word):

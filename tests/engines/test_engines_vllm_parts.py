@@ -21,10 +21,11 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 from prime_core.api import EngineError, PolicyFiles
+from prime_core.engines.fitting import Fit
 from prime_core.engines.vllm import checkpoints
 from prime_core.engines.vllm.engine import VllmEngine
 from prime_core.engines.vllm.link import Link
-from prime_core.engines.vllm.model_dirs import assemble, context_length, prune
+from prime_core.engines.vllm.model_dirs import assemble, fit_in, prune
 from prime_core.engines.vllm.plugin import VllmParams
 from prime_core.engines.vllm.process import Child
 from prime_core.engines.vllm.starting import arguments
@@ -127,12 +128,13 @@ def test_a_sample_sees_weights_and_not_their_files(tmp_path: Path) -> None:
 def test_the_context_length_comes_from_the_model_directory(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(EngineError, match="max_position_embeddings"):
-        context_length(tmp_path)
+        fit_in(tmp_path, None)
+    assert fit_in(tmp_path, 32)[1] == 32
     (tmp_path / "config.json").write_text(json.dumps({"max_position_embeddings": 64}))
-    assert context_length(tmp_path) == 64
+    assert fit_in(tmp_path, None) == (Fit(64, None), 64)
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(EngineError, match="can't be read"):
-        context_length(tmp_path)
+        fit_in(tmp_path, None)
 
 
 def test_an_interpreter_without_vllm_is_named(tmp_path: Path) -> None:

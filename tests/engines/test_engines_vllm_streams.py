@@ -203,12 +203,20 @@ def test_a_request_that_cannot_be_served_is_refused_by_name(vllm_engine: VllmEng
         (replace(good, token_ids=()), "0 prompt tokens"),
         (replace(good, max_tokens=0), "max_tokens 0"),
         (replace(good, temperature=-1.0), "temperature -1"),
+        (replace(good, temperature=float("nan")), "temperature nan"),
         (replace(good, max_tokens=2000), "exceed the context of 1024"),
+        (replace(good, token_ids=(1, 1 << 40)), "is none of the model's"),
     ):
         with pytest.raises(EngineError, match=what):
             collect(vllm_engine, [good, bad])
-    with pytest.raises(EngineError, match="start 0"):
-        vllm_engine.prefill([PrefillRequest((1, 2, 3), 0, 1.0)])
+    for sequence, start, what in (
+        ((1, 2, 3), 0, "start 0"),
+        ((1, 2, -3), 1, "token -3 is none"),
+        ((1,) * 1025, 1, "exceed the context"),
+    ):
+        with pytest.raises(EngineError, match=what):
+            vllm_engine.prefill([PrefillRequest(sequence, start, 1.0)])
+    assert vllm_engine.figures["restarts"] == 0
     assert collect(vllm_engine, [good])
 
 

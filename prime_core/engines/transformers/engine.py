@@ -23,6 +23,7 @@ from prime_core.api import (
     Prefill,
     PrefillRequest,
 )
+from prime_core.engines.fitting import fit_of
 from prime_core.engines.model_files import build_model
 from prime_core.engines.strict_load import LoadReport, load_weights
 from prime_core.engines.transformers.plugin import TransformersParams
@@ -179,8 +180,9 @@ class TransformersEngine:
         from prime_core.engines.transformers.committing import Committer
         from prime_core.engines.transformers.decoding import generate_batch
 
+        fit = fit_of(self._loaded().config.to_dict())
         for request in batch:
-            _check_request(request, self._loaded().config)
+            fit.check_generation(request)
 
         def cancelled(group_id: str) -> bool:
             stopped = self._closing or (given_up is not None and given_up.is_set())
@@ -201,14 +203,9 @@ class TransformersEngine:
 
         from prime_core.engines.transformers.prefilling import prefill
 
-        self._loaded()
+        fit = fit_of(self._loaded().config.to_dict())
         for request in requests:
-            if not 1 <= request.start <= len(request.token_ids):
-                raise EngineError(
-                    f"start {request.start} isn't within 1..{len(request.token_ids)}",
-                    where="prefill",
-                    fix="ask for tokens that have at least one before them",
-                )
+            fit.check_prefill(request)
         with torch.inference_mode():
             return prefill(self._forward, requests, self.params.batch_size)
 
@@ -229,22 +226,3 @@ def _stop_ids(model: Any, model_dir: Path) -> frozenset[int]:
             fix="set eos_token_id in generation_config.json",
         )
     return frozenset([found] if isinstance(found, int) else found)
-
-
-def _check_request(request: GenerationRequest, config: Any) -> None:
-    limit = getattr(config, "max_position_embeddings", None)
-    total = len(request.token_ids) + request.max_tokens
-    problem = None
-    if not request.token_ids or request.max_tokens < 1 or request.temperature < 0:
-        problem = "a request needs a prompt, max_tokens >= 1 and a temperature >= 0"
-    elif limit is not None and total > limit:
-        problem = (
-            f"{len(request.token_ids)} prompt tokens and {request.max_tokens} new ones exceed the "
-            f"model's {limit} positions"
-        )
-    if problem is not None:
-        raise EngineError(
-            problem,
-            where=f"request {request.id}",
-            fix="lower [engine] max_tokens or max_prompt_tokens",
-        )

@@ -24,9 +24,10 @@ from prime_core.api import (
     Prefill,
     PrefillRequest,
 )
+from prime_core.engines.fitting import Fit
 from prime_core.engines.vllm.checkpoints import Shapes, check_same, sample_digest, shapes
 from prime_core.engines.vllm.driver import Driver
-from prime_core.engines.vllm.model_dirs import assemble, context_length, prune
+from prime_core.engines.vllm.model_dirs import assemble, fit_in, prune
 from prime_core.engines.vllm.plugin import VllmParams
 from prime_core.engines.vllm.process import Child, Message
 from prime_core.engines.vllm.starting import start_child
@@ -55,7 +56,7 @@ class VllmEngine:
         self._shapes: Shapes = {}
         self._sample = ""
         self._loaded_weights = ""
-        self._limit = 0
+        self._fit = Fit(None, None)
         self._keys = itertools.count()
         self._streams: list[Stream] = []
         self._window: int | None = None
@@ -159,7 +160,7 @@ class VllmEngine:
             self._driver,
             window,
             self._keys,
-            self._check_length,
+            self._fit.check_generation,
             keeps_rows=self.params.hidden_states,
         )
         self._streams.append(stream)
@@ -189,13 +190,7 @@ class VllmEngine:
         """
         self._loaded()
         for request in requests:
-            if not 1 <= request.start < len(request.token_ids):
-                raise EngineError(
-                    f"start {request.start} isn't within 1..{len(request.token_ids) - 1}",
-                    where="prefill",
-                    fix="ask for tokens that have at least one before them",
-                )
-            self._check_length(len(request.token_ids), "prefill")
+            self._fit.check_prefill(request)
         works = [Prefilling(f"p{next(self._keys)}", request) for request in requests]
         self._driver.begin(works)
         return [work.result.result() for work in works]
@@ -208,14 +203,6 @@ class VllmEngine:
     def _preemptions(self) -> float:
         return self._driver.figures.get("preemptions", 0.0)
 
-    def _check_length(self, total: int, where: str) -> None:
-        if self._limit and total > self._limit:
-            raise EngineError(
-                f"{total} tokens exceed the context of {self._limit}",
-                where=where,
-                fix="lower [engine] max_tokens or max_prompt_tokens, or raise max_model_len",
-            )
-
     def _loaded(self) -> PolicyFiles:
         if self._policy is None:
             raise EngineError("no policy is loaded", where="engine vllm", fix="call load() first")
@@ -226,10 +213,10 @@ class VllmEngine:
     def _start(self, deliver: Callable[[Message | None], None]) -> tuple[Child, dict[str, Any]]:
         """Start a child for the current policy; called in the driver's thread."""
         policy = self._loaded()
-        self._limit = self.params.max_model_len or context_length(policy.model_dir)
+        self._fit, limit = fit_in(policy.model_dir, self.params.max_model_len)
         self._started_from = self._directory(policy)
         return start_child(
-            self.params, self._installed, self._started_from, self._limit, self._log, deliver
+            self.params, self._installed, self._started_from, limit, self._log, deliver
         )
 
     def _directory(self, policy: PolicyFiles) -> Path:

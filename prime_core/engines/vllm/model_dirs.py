@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from prime_core.api import EngineError, PolicyFiles
+from prime_core.engines.fitting import Fit, fit_of
 
 _PREFIX = "version-"
 
@@ -42,20 +43,23 @@ def prune(home: Path, keep: Collection[Path | None]) -> None:
             shutil.rmtree(directory)
 
 
-def context_length(model_dir: Path) -> int:
-    """Positions that the model has.
+def fit_in(model_dir: Path, context: int | None) -> tuple[Fit, int]:
+    """What the model can be asked, and the longest sequence.
+
+    Args:
+        context: the longest sequence where it isn't the model's own.
 
     Raises:
-        EngineError: config.json doesn't say.
+        EngineError: config.json can't be read, or doesn't say.
     """
-    found = _read(model_dir / "config.json").get("max_position_embeddings")
-    if not isinstance(found, int):
+    fit = fit_of(_read(model_dir / "config.json"), context)
+    if not isinstance(fit.context, int):
         raise EngineError(
             "config.json names no max_position_embeddings",
             where=str(model_dir),
             fix="set the engine's max_model_len",
         )
-    return found
+    return fit, fit.context
 
 
 def _read(path: Path) -> dict[str, Any]:

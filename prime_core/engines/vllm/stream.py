@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TypeAlias
 
-from prime_core.api import EngineError, Generation, GenerationRequest
+from prime_core.api import Generation, GenerationRequest
 from prime_core.engines.vllm.driver import Driver
 from prime_core.engines.vllm.window import Window
 from prime_core.engines.vllm.work import Generating
@@ -26,7 +26,7 @@ class Stream:
 
     Args:
         keys: names of requests, unique among all streams of the engine.
-        check: raises for a sequence that is too long; gets its length and where it stands.
+        check: raises for a request that the model can't be asked.
         keeps_rows: whether hidden states are part of the generations.
     """
 
@@ -35,7 +35,7 @@ class Stream:
         driver: Driver,
         window: Window,
         keys: Iterator[int],
-        check: Callable[[int, str], None],
+        check: Callable[[GenerationRequest], None],
         *,
         keeps_rows: bool,
     ) -> None:
@@ -93,22 +93,14 @@ class Stream:
         self._driver.cancel(sorted(key for keys in self._groups.values() for key in keys))
 
     def _work(self, request: GenerationRequest) -> Generating:
-        where = f"request {request.id}"
-        if not request.token_ids or request.max_tokens < 1 or request.temperature < 0:
-            raise EngineError(
-                f"{len(request.token_ids)} prompt tokens, max_tokens {request.max_tokens}, "
-                f"temperature {request.temperature}",
-                where=where,
-                fix="ask with a prompt, at least one token and a temperature of 0 or more",
-            )
-        self._check(len(request.token_ids) + request.max_tokens, where)
+        self._check(request)
         key = f"g{next(self._keys)}"
 
         def done(found: Answer) -> None:
             try:
                 self._loop.call_soon_threadsafe(self._done, key, request.group_id, found)
             except RuntimeError:
-                logger.debug("%s ended after its event loop: nobody waits for it", where)
+                logger.debug("request %s ended after its event loop: nobody waits", request.id)
 
         return Generating(
             key=key,

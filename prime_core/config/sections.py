@@ -178,6 +178,19 @@ class PluginsSection(Section):
         description="level of `prime-core check` that every plugin was published at",
     )
 
+    trusted: list[str] = Field(
+        default_factory=list,
+        description="distributions that need no publisher: NAME or NAME@SHA256",
+    )
+
+    @field_validator("trusted")
+    @classmethod
+    def _trusted_are_distributions(cls, value: list[str]) -> list[str]:
+        for each in value:
+            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*(@[0-9a-f]{64})?", each):
+                raise Refusal(f"{each!r} names no distribution", "write NAME or NAME@SHA256")
+        return value
+
     @field_validator("publishers")
     @classmethod
     def _publishers_are_addresses(cls, value: list[str]) -> list[str]:

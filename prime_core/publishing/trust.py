@@ -2,13 +2,13 @@
 
 Called when a run config is loaded, and again for what environment hosts made. A plugin passes if
 the signed record that `prime-core install` left beside it says enough, and its Python files are
-still the published ones; prime-core's own plugins always pass.
+still the published ones, or if the config itself trusts it; prime-core's own plugins always pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from prime_core.api.errors import FormatError, IntegrityError, PluginError, RunE
 from prime_core.hub.records import OWN_DISTRIBUTION, PluginRecord
 from prime_core.publishing.installed import Installed, installed, publication, source_digest
 from prime_core.publishing.publication import LEVELS, Publication, Signed
+from prime_core.publishing.wheel import tree_digest
 
 if TYPE_CHECKING:
     from prime_core.config.sections import PluginsSection
@@ -32,15 +33,23 @@ class Demand:
     Attributes:
         publishers: addresses whose word counts; empty demands nothing.
         min_level: the lowest level of the ladder.
+        trusted: distributions whose files needn't be published, to the digests that these may
+            have; "" is any.
     """
 
     publishers: frozenset[str]
     min_level: str
+    trusted: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, section: PluginsSection) -> Demand:
         """As the run config says."""
-        return cls(frozenset(section.publishers), section.min_level)
+        trusted: dict[str, frozenset[str]] = {}
+        for entry in section.trusted:
+            name, _, digest = entry.partition("@")
+            name = canonicalize_name(name)
+            trusted[name] = trusted.get(name, frozenset()) | {digest}
+        return cls(frozenset(section.publishers), section.min_level, trusted)
 
     def __bool__(self) -> bool:
         return bool(self.publishers)
@@ -48,6 +57,11 @@ class Demand:
 
 def missing(demand: Demand, one: Installed, found: Signed[Publication] | None) -> str:
     """Why an installed distribution doesn't meet a demand, as its predicate; "" where it does."""
+    digests = demand.trusted.get(one.name)
+    if digests is not None:
+        if "" in digests or source_digest(one) in digests:
+            return ""
+        return "has other files than [plugins] trusted says; something changed them"
     if found is None:
         return "wasn't installed by `prime-core install`, so nobody's word stands for it"
     if found.signer not in demand.publishers:
@@ -71,14 +85,7 @@ def check(demand: Demand, label: str, one: Installed) -> Signed[Publication] | N
     """
     if one.name == OWN_DISTRIBUTION:
         return None
-    try:
-        found = publication(one)
-        reason = missing(demand, one, found) if demand else ""
-    except (FormatError, IntegrityError, RunError) as error:
-        found, reason = (
-            None,
-            f"has a publication that can't be used: {error.what}" if demand else "",
-        )
+    found, reason = _judged(demand, one)
     if reason:
         raise PluginError(
             f"{one.name} {one.version} {reason}",
@@ -86,9 +93,35 @@ def check(demand: Demand, label: str, one: Installed) -> Signed[Publication] | N
             distribution=f"{one.name} {one.version}",
             phase="found",
             fix=f"prime-core install {one.name} --from URL with a publisher and level that the run "
-            "config accepts, or change [plugins]",
+            "config accepts, or, if you trust where it came from, add to [plugins]: "
+            f'trusted = ["{_as_trusted(one)}"]',
         )
     return found
+
+
+def _judged(demand: Demand, one: Installed) -> tuple[Signed[Publication] | None, str]:
+    """(its publication, why it doesn't meet the demand or "")."""
+    try:
+        found = publication(one)
+    except (FormatError, IntegrityError, RunError) as error:
+        if demand and one.name not in demand.trusted:
+            return None, f"has a publication that can't be used: {error.what}"
+        found = None
+    if not demand:
+        return found, ""
+    try:
+        return found, missing(demand, one, found)
+    except (FormatError, RunError) as error:
+        return found, f"can't be held against its files: {error.what}"
+
+
+def _as_trusted(one: Installed) -> str:
+    """What `[plugins] trusted` would say: with its files' digest, where it has files of its own."""
+    try:
+        digest = source_digest(one)
+    except (FormatError, RunError):
+        return one.name
+    return one.name if digest == tree_digest({}) else f"{one.name}@{digest}"
 
 
 def of_record(record: PluginRecord) -> Installed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import venv
 import zipfile
@@ -17,7 +18,7 @@ from prime_core.config.sections import PluginsSection, RunConfig
 from prime_core.hub import Hub
 from prime_core.hub.records import PluginRecord
 from prime_core.publishing import trust
-from prime_core.publishing.installed import Installed, installed, note
+from prime_core.publishing.installed import Installed, installed, note, source_digest
 from prime_core.run.configuration import check_plugins
 from prime_core.run.publications import locked, unpublished
 from prime_core.signing import Signer
@@ -40,6 +41,10 @@ def place(folder: Path, signer: Signer | None = ALICE, level: str = "silver") ->
 def demand(level: str = "none", *publishers: Signer) -> trust.Demand:
     names = [each.address for each in publishers or (ALICE,)]
     return trust.Demand.of(PluginsSection(publishers=names, min_level=level))
+
+
+def trusting(*trusted: str) -> trust.Demand:
+    return trust.Demand.of(PluginsSection(publishers=[ALICE.address], trusted=list(trusted)))
 
 
 def refused(one: Installed, wish: trust.Demand) -> str:
@@ -79,6 +84,37 @@ def test_a_note_that_was_rewritten_is_refused(tmp_path):
     assert "has a publication that can't be used: message wasn't signed by" in refused(
         one, demand("gold")
     )
+
+
+def test_what_the_run_trusts_by_name_needs_no_publisher(tmp_path):
+    one = place(tmp_path / "a", None)
+    assert trust.check(trusting("Prime_Env.Sums"), "x.y", one) is None
+    assert trust.check(trusting("prime-env-sums"), "x.y", Installed(NAME, "1", tmp_path)) is None
+    assert "wasn't installed by" in refused(one, trusting("prime-env-sum"))
+    signed = trust.check(trusting("prime-env-sums"), "x.y", place(tmp_path / "b"))
+    assert signed is not None
+    assert signed.signer == ALICE.address
+
+
+def test_trust_in_files_ends_when_they_change(tmp_path):
+    one = place(tmp_path, None)
+    entry = f"{NAME}@{source_digest(one)}"
+    assert trust.check(trusting(entry), "x.y", one) is None
+    (tmp_path / "prime_env_sums/__init__.py").write_text("VALUE = 666\n")
+    assert "has other files than [plugins] trusted says" in refused(one, trusting(entry))
+    assert trust.check(trusting(entry, f"{NAME}@{source_digest(one)}"), "x.y", one) is None
+
+
+def test_a_refusal_says_the_words_that_would_trust(tmp_path):
+    one = place(tmp_path, None)
+    with pytest.raises(PluginError) as caught:
+        trust.check(demand(), "x.y", one)
+    found = re.search(r"trusted = \[\"(.*?)\"\]", str(caught.value.fix))
+    assert found is not None
+    assert trust.check(trusting(found[1]), "x.y", one) is None
+    editable = Installed("prime-rewards", "0.1.0", tmp_path)
+    with pytest.raises(PluginError, match=r'trusted = \["prime-rewards"\]'):
+        trust.check(demand(), "reward.task", editable)
 
 
 def test_without_a_demand_anything_passes(tmp_path):
@@ -123,6 +159,14 @@ def test_a_run_config_names_each_choice_that_is_refused(tmp_path):
     assert "min_level is gold" in found["environments.0"].what
     with pytest.raises(PluginError):
         locked(hub_of(("environment", "sums", one)), config("gold"), [])
+
+
+def test_a_run_with_the_default_reward_can_be_held(tmp_path):
+    hub = hub_of(("environment", "sums", place(tmp_path / "site")),
+                 ("reward", "task", Installed("prime-rewards", "0.1.0", tmp_path)))  # fmt: skip
+    wish = config("silver")
+    trusting = wish.plugins.model_copy(update={"trusted": ["prime-rewards"]})
+    assert unpublished(hub, wish.model_copy(update={"plugins": trusting})) == []
 
 
 def test_the_config_check_reports_it_with_the_rest():
@@ -177,6 +221,8 @@ def test_another_interpreter_is_asked_for_its_own(tmp_path):
         ('publishers = ["alice"]', "is no address"),
         ('publishers = ["0x12"]', "is no address"),
         ('min_level = "platinum"', "min_level"),
+        ('trusted = ["a b"]', "names no distribution"),
+        ('trusted = ["prime-rewards@12"]', "names no distribution"),
     ],
 )
 def test_a_section_that_cannot_be_held_is_refused(tmp_path, lines, said):

@@ -39,6 +39,7 @@ def variables() -> dict[str, str]:
         **os.environ,
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+        "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "300",  # a busy machine starts slowly
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
     }
@@ -120,10 +121,7 @@ def test_a_cluster_by_its_address_finds_what_one_machine_finds(
             for n in range(70)
         )
     )
-    for _ in range(3):  # Ray gives the process that serves a client 30 s to start, busy or not
-        there = score(tmp_path / "there", file, given, "--on", address, "--workers", "2")
-        if "Starting Ray client server failed" not in there.stderr:
-            break
+    there = score(tmp_path / "there", file, given, "--on", address, "--workers", "2")
     assert there.returncode == 0, there.stderr[-3000:]
     here = score(tmp_path / "here", file, given)
     assert here.returncode == 0, here.stderr[-3000:]

@@ -97,6 +97,16 @@ table inet {table} {{
 }}
 """
 
+# UFW takes the first rule that fits, so that a new member's must not come after the last one, and
+# keeps what isn't deleted. Between the two halves its default holds; open connections go on.
+_UFW = """\
+#!/bin/sh -e
+# Written by `prime-core relay --nginx`; replaces the rules that it added before.
+ufw show added | grep "comment '{mark}'$" | while read -r program rule; do
+  "$program" --force delete ${{rule%% comment *}}
+done
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Front:
@@ -246,12 +256,13 @@ class Front:
 
     def _ufw(self, members: Members) -> str:
         """The same for hosts with UFW; run it as a whole after each change."""
-        port = self._port
+        port, mark = self._port, f"prime-shardcast-{self._port}"
         rules = [("deny", each) for each in members.networks("banned")]
         rules += [("allow", each) for each in members.networks("active")]
-        lines = [f"ufw {what} proto tcp from {each} to any port {port}" for what, each in rules]
-        lines.append(f"ufw deny proto tcp from any to any port {port}")
-        return "#!/bin/sh -e\n" + "\n".join(lines) + "\n"
+        listed = [f"{what} proto tcp from {each} to any port {port}" for what, each in rules]
+        listed.append(f"deny proto tcp from any to any port {port}")
+        added = "".join(f"ufw {each} comment {mark}\n" for each in listed)
+        return _UFW.format(mark=mark) + added
 
     @property
     def _port(self) -> str:

@@ -35,6 +35,16 @@ QUICK = Settings(
     connections=3, stall_s=60.0, wait_s=1, patience=Patience(5.0, least_bytes_per_s=1.0)
 )
 
+RUN_TOML = """
+[run]
+dir = "{dir}"
+id = "demo"
+[model]
+path = "{dir}"
+[[environments]]
+use = "arithmetic"
+"""
+
 
 def weights_file(path: Path, fill: int = 0, size: int = SHARD * SHARDS - 200) -> Path:
     """A safetensors file whose bytes differ from shard to shard and with `fill`."""

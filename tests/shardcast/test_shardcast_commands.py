@@ -13,21 +13,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from shardcast_support import RUN, SIGNER, publish
+from shardcast_support import RUN, RUN_TOML, SIGNER, publish
 
 from prime_core.run.tree import free_ports
 
 pytestmark = pytest.mark.integration
-
-RUN_TOML = """
-[run]
-dir = "{dir}"
-id = "demo"
-[model]
-path = "{dir}"
-[[environments]]
-use = "arithmetic"
-"""
 
 
 def command(*words: object) -> list[str]:

@@ -3,130 +3,32 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from shardcast_support import SIGNER, publish, until
+from shardcast_network import (
+    BANNED,
+    CLIENTS,
+    HOST,
+    MEMBER,
+    SECOND,
+    SERVER,
+    STRANGER,
+    fronted,
+    members,
+    missing,
+    run,
+    status,
+)
+from shardcast_support import SIGNER, until
 
 from prime_core.api.errors import FormatError
 from prime_core.shardcast.fronting import Front
 from prime_core.shardcast.members import Members, parse_members, read_members
-
-PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-SERVER, CLIENTS = f"pst{os.getpid() % 10000}s", f"pst{os.getpid() % 10000}c"
-HOST = "10.93.0.1"
-MEMBER, STRANGER, BANNED, SECOND = (f"10.93.0.{n}" for n in (11, 12, 13, 14))
-
-
-def members(*entries: tuple[str, str]) -> bytes:
-    listed = [
-        {"address": f"0x{number:040x}", "ip": ip, "status": status}
-        for number, (ip, status) in enumerate(entries)
-    ]
-    return json.dumps({"schema": "prime-core/members/1", "members": listed}).encode()
-
-
-def missing(*programs: str) -> str | None:
-    if os.geteuid() != 0:
-        return "network namespaces need root"
-    lacking = [name for name in programs if shutil.which(name, path=PATH) is None]
-    if lacking:
-        return f"not installed: {', '.join(lacking)}"
-    done = subprocess.run(["ip", "netns", "add", f"{SERVER}try"], capture_output=True)
-    subprocess.run(["ip", "netns", "del", f"{SERVER}try"], capture_output=True)
-    return "this machine lets nobody make network namespaces" if done.returncode else None
-
-
-def run(*words: object, inside: str | None = None) -> subprocess.CompletedProcess[str]:
-    prefix = ["ip", "netns", "exec", inside] if inside else []
-    return subprocess.run(
-        [*prefix, *map(str, words)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PATH": PATH},
-    )
-
-
-@pytest.fixture
-def network() -> Iterator[None]:
-    """A host with nginx and relay, and another with the addresses of all clients."""
-    reason = missing("ip", "nginx", "nft", "wget")
-    if reason:
-        pytest.skip(reason)
-    commands = [
-        f"ip netns add {SERVER}",
-        f"ip netns add {CLIENTS}",
-        f"ip -n {SERVER} link add eth0 type veth peer name eth0 netns {CLIENTS}",
-        f"ip -n {SERVER} addr add {HOST}/24 dev eth0",
-        *(
-            f"ip -n {CLIENTS} addr add {ip}/24 dev eth0"
-            for ip in (MEMBER, STRANGER, BANNED, SECOND)
-        ),
-        *(
-            f"ip -n {each} link set {dev} up"
-            for each in (SERVER, CLIENTS)
-            for dev in ("lo", "eth0")
-        ),
-    ]
-    try:
-        for command in commands:
-            done = run(*command.split())
-            assert done.returncode == 0, done.stderr
-        yield
-    finally:
-        run("ip", "netns", "del", SERVER)
-        run("ip", "netns", "del", CLIENTS)
-
-
-@contextmanager
-def fronted(folder: Path, listed: bytes, *options: object) -> Iterator[Front]:
-    """A relay that holds version 0, and nginx before it."""
-    run_dir = folder / "run"
-    publish(run_dir, 0)
-    (folder / "relay").mkdir()
-    shutil.copytree(run_dir / "policies", folder / "relay" / "policies")
-    (folder / "members.json").write_bytes(listed)
-    words = ["relay", "--upstream", "http://127.0.0.1:9", "--dir", folder / "relay"]
-    words += ["--signer", SIGNER.address, "--nginx", folder / "front", "--public", f"{HOST}:80"]
-    words += ["--members", folder / "members.json", *options]
-    front = Front(folder / "front", f"{HOST}:80", "127.0.0.1:8470")
-    inside = ["ip", "netns", "exec", SERVER]
-    relay = subprocess.Popen([*inside, sys.executable, "-m", "prime_core", *map(str, words)])
-    nginx = None
-    try:
-        until(lambda: relay.poll() is not None or (front.directory / "ufw.sh").exists())
-        assert relay.poll() is None
-        program = shutil.which("nginx", path=PATH)
-        command = [*inside, program, "-e", "stderr", "-c", front.config, "-g", "daemon off;"]
-        nginx = subprocess.Popen(command)
-        until(lambda: status(MEMBER, "/policies/000000/shard-00007.bin") == 200)
-        yield front
-    finally:
-        for process in (nginx, relay):
-            if process is not None:
-                process.terminate()
-                process.wait()
-
-
-def ask(source: str, path: str, *fields: str) -> subprocess.CompletedProcess[str]:
-    words = ["wget", "-S", "-O", "/dev/null", "-T", "1", "-t", "1", "--bind-address", source]
-    return run(*words, *fields, f"http://{HOST}{path}", inside=CLIENTS)
-
-
-def status(source: str, path: str, *fields: str) -> int | None:
-    """What nginx answers a client of this address; None where no connection comes about."""
-    for line in ask(source, path, *fields).stderr.splitlines():
-        if line.strip().startswith("HTTP/1.1 "):
-            return int(line.split()[1])
-    return None
 
 
 def test_nginx_lets_members_through_and_follows_their_list(network: None, tmp_path: Path) -> None:
@@ -200,6 +102,63 @@ def test_the_firewall_lets_members_through_and_is_replaced_at_once(
         assert "prime_shardcast" in run("nft", "list", "tables", inside=SERVER).stdout
 
 
+def test_nginx_speaks_tls_and_a_client_checks_its_certificate(
+    network: None, tmp_path: Path
+) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("not installed: openssl")
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    made += ["-nodes", "-days", "2", "-subj", "/CN=relay", "-addext", f"subjectAltName=IP:{HOST}"]
+    done = run(*made, "-keyout", key, "-out", certificate)
+    assert done.returncode == 0, done.stderr
+    served = ["--certificate", certificate, "--key", key]
+    listed = members((MEMBER, "active"))
+    with fronted(tmp_path, listed, *served, scheme="https"):
+        words = [sys.executable, "-m", "prime_core", "fetch", "0", "--relays", f"https://{HOST}:80"]
+        words += ["--signer", SIGNER.address, "--dir", tmp_path / "client"]
+        trusting = ["env", f"SSL_CERT_FILE={certificate}"]
+        done = run(*trusting, *words, inside=CLIENTS)
+        assert done.returncode == 0, done.stderr
+        data = (tmp_path / "run/policies/000000/weights.safetensors").read_bytes()
+        assert Path(done.stdout.strip()).read_bytes() == data
+        # Nobody vouches for this certificate: nothing is asked for over such a connection.
+        other = run("timeout", "8", *words[:-1], tmp_path / "other", inside=CLIENTS)
+        assert other.returncode != 0
+        assert "CERTIFICATE_VERIFY_FAILED" in other.stderr
+        assert [*(tmp_path / "other/policies").iterdir()] == []
+
+
+def test_ufw_holds_the_members_of_the_last_list_in_order(tmp_path: Path) -> None:
+    reason = missing("ip", "ufw", "unshare")
+    if reason:
+        pytest.skip(reason)
+    shutil.copytree("/etc/ufw", tmp_path / "etc")
+    front = Front(tmp_path, "0.0.0.0:443", "127.0.0.1:8470")
+
+    def added(*listed: tuple[str, str]) -> list[str]:
+        """What the real ufw holds after the script, in a file system of its own."""
+        front.write(parse_members(members(*listed)))
+        inside = 'mount --bind "$1/etc" /etc/ufw && sh -e "$1/ufw.sh" >&2 && ufw show added'
+        done = run("unshare", "-m", "-n", "sh", "-c", inside, "sh", tmp_path)
+        assert done.returncode == 0, done.stderr
+        rules = [line for line in done.stdout.splitlines() if line.startswith("ufw ")]
+        return [rule.partition(" to any port 443 proto tcp")[0] for rule in rules]
+
+    everybody = "ufw deny 443/tcp comment 'prime-shardcast-443'"
+    assert added(("10.0.0.1", "active"), ("10.1.0.0/16", "banned"), ("fd00::/64", "active")) == [
+        "ufw deny from 10.1.0.0/16",
+        "ufw allow from 10.0.0.1",
+        everybody,
+        "ufw allow from fd00::/64",
+    ]
+    assert added(("10.0.0.2", "active"), ("10.0.0.1", "left")) == [
+        "ufw allow from 10.0.0.2",
+        everybody,
+    ]
+    assert added() == [everybody]
+
+
 def test_members_are_read_strictly(tmp_path: Path) -> None:
     found = parse_members(
         members(("10.0.0.1", "active"), ("10.0.0.0/24", "banned"), ("::1", "left"))
@@ -242,8 +201,8 @@ def test_the_files_hold_nothing_that_a_member_wrote(tmp_path: Path) -> None:
         "set denied6 { type ipv6_addr; flags interval; auto-merge; elements = { fd00::/64 }; }"
         in (front.firewall.read_text())
     )
-    assert (tmp_path / "ufw.sh").read_text().splitlines()[1:] == [
-        "ufw deny proto tcp from fd00::/64 to any port 443",
-        "ufw allow proto tcp from 10.0.0.1/32 to any port 443",
-        "ufw deny proto tcp from any to any port 443",
+    assert (tmp_path / "ufw.sh").read_text().splitlines()[-3:] == [
+        "ufw deny proto tcp from fd00::/64 to any port 443 comment prime-shardcast-443",
+        "ufw allow proto tcp from 10.0.0.1/32 to any port 443 comment prime-shardcast-443",
+        "ufw deny proto tcp from any to any port 443 comment prime-shardcast-443",
     ]

@@ -80,8 +80,30 @@ def test_stale_weights_are_found_where_training_moved_them(world, judge, honest)
 def test_mutated_files_are_refused_or_caught(world, judge, honest) -> None:
     done = fuzz(world, judge, small(world, honest[0]), 200)
     assert done.accepted == 0
-    assert done.refused + done.same + done.caught == done.files == 200
+    assert done.refused + done.same + done.caught + done.within == done.files == 200
     assert done.refused > 150
+
+
+def test_files_within_rounding_differ_in_numbers_that_machines_round_and_nothing_else(
+    honest,
+) -> None:
+    from dataclasses import replace
+
+    from prime_core.store.submission import read_submission
+    from prime_core.testing.attacks.fuzz import rounding
+
+    original = read_submission(honest[0].data)
+    first = original.rows[0]
+
+    def with_first(**changes) -> object:
+        return replace(original, rows=(replace(first, **changes), *original.rows[1:]))
+
+    logprobs = [first.completion_logprobs[0] - 0.25, *first.completion_logprobs[1:]]
+    assert rounding(original, original) == (0.0, 0.0)
+    assert rounding(with_first(completion_logprobs=logprobs), original) == (0.25, 0.0)
+    assert rounding(with_first(reward=first.reward + 0.5), original) == (0.0, 0.5)
+    for changes in ({"sample": 9}, {"proofs": b""}, {"score": 0.5}, {"reward": None}):
+        assert rounding(with_first(**changes), original) is None
 
 
 def test_results_depend_on_nothing_but_the_seed(world, judge, honest) -> None:

@@ -19,6 +19,7 @@ from prime_core.api import (
     Finding,
     NoParams,
     RolloutView,
+    SanityCheckSpec,
     Stage,
     SubmissionView,
 )
@@ -95,3 +96,13 @@ class Assignment:
 def make_assignment(params: NoParams, context: Context) -> Assignment:
     """Factory of the spec."""
     return Assignment()
+
+
+SPEC = SanityCheckSpec(
+    name="assignment",
+    params=NoParams,
+    factory=make_assignment,
+    summary="Tasks, seeds, length targets, prompts and sampling as assigned",
+    cost="one rendering of the prompts",
+    catches="cherry-picked tasks, seeds, targets; edited prompts; incomplete groups",
+)

@@ -17,6 +17,7 @@ from prime_core.api import (
     Params,
     RolloutView,
     RunFacts,
+    SanityCheckSpec,
     Stage,
     SubmissionView,
 )
@@ -94,3 +95,13 @@ class Bounds:
 def make_bounds(params: BoundsParams, context: Context) -> Bounds:
     """Factory of the spec."""
     return Bounds(params)
+
+
+SPEC = SanityCheckSpec(
+    name="bounds",
+    params=BoundsParams,
+    factory=make_bounds,
+    summary="Scores, rewards, lengths, ids and log-probabilities within bounds",
+    cost="nothing",
+    catches="values that can't be",
+)

@@ -13,6 +13,7 @@ from prime_core.api import (
     Finding,
     NoParams,
     PrimeError,
+    SanityCheckSpec,
     Stage,
     SubmissionView,
 )
@@ -65,3 +66,13 @@ class Identity:
 def make_identity(params: NoParams, context: Context) -> Identity:
     """Factory of the spec."""
     return Identity()
+
+
+SPEC = SanityCheckSpec(
+    name="identity",
+    params=NoParams,
+    factory=make_identity,
+    summary="Signed statement, known node, allowed version, bytes not seen before",
+    cost="one signature",
+    catches="files in another's name, stale versions, copied and resubmitted files",
+)

@@ -15,6 +15,7 @@ from prime_core.api import (
     Params,
     RolloutView,
     RowPrefill,
+    SanityCheckSpec,
     SubmissionView,
 )
 from prime_sanity_checks.deviations import Deviations, OfFile
@@ -91,3 +92,13 @@ class Logprobs(Deviations):
 def make_logprobs(params: LogprobsParams, context: Context) -> Logprobs:
     """Factory of the spec."""
     return Logprobs(params)
+
+
+SPEC = SanityCheckSpec(
+    name="logprobs",
+    params=LogprobsParams,
+    factory=make_logprobs,
+    summary="Log-probabilities against one forward pass",
+    cost="shares one forward pass",
+    catches="forged log-probabilities, other weights",
+)

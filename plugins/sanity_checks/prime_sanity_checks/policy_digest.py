@@ -13,6 +13,7 @@ from prime_core.api import (
     NoParams,
     PrimeError,
     RolloutView,
+    SanityCheckSpec,
     Stage,
     SubmissionView,
 )
@@ -59,3 +60,13 @@ class PolicyDigest:
 def make_policy_digest(params: NoParams, context: Context) -> PolicyDigest:
     """Factory of the spec."""
     return PolicyDigest()
+
+
+SPEC = SanityCheckSpec(
+    name="policy_digest",
+    params=NoParams,
+    factory=make_policy_digest,
+    summary="Seal of the claimed version, run, lock and engine",
+    cost="nothing",
+    catches="mistakes: another run's or version's rollouts",
+)

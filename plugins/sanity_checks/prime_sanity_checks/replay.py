@@ -18,6 +18,7 @@ from prime_core.api import (
     Params,
     RolloutView,
     RowPrefill,
+    SanityCheckSpec,
     SubmissionView,
 )
 from prime_sanity_checks.deviations import Deviations, OfFile
@@ -98,3 +99,13 @@ class Replay(Deviations):
 def make_replay(params: ReplayParams, context: Context) -> Replay:
     """Factory of the spec."""
     return Replay(params)
+
+
+SPEC = SanityCheckSpec(
+    name="replay",
+    params=ReplayParams,
+    factory=make_replay,
+    summary="Every token won its seeded race",
+    cost="shares one forward pass",
+    catches="text that the seed doesn't draw: best-of-n, teacher forcing, edits, int8 near-ties",
+)

@@ -20,6 +20,7 @@ from prime_core.api import (
     Params,
     Rescored,
     RolloutView,
+    SanityCheckSpec,
     Severity,
     Stage,
     SubmissionView,
@@ -141,3 +142,13 @@ def _close(theirs: float | None, ours: float | None, tolerance: float) -> bool:
 def make_rewards(params: RewardsParams, context: Context) -> Rewards:
     """Factory of the spec."""
     return Rewards(params)
+
+
+SPEC = SanityCheckSpec(
+    name="rewards",
+    params=RewardsParams,
+    factory=make_rewards,
+    summary="Scores and rewards recomputed by the run's own hosts",
+    cost="one scoring of the rows",
+    catches="forged scores and rewards, edited conversations",
+)

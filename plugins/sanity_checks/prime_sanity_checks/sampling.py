@@ -19,6 +19,7 @@ from prime_core.api import (
     Finding,
     Params,
     RowPrefill,
+    SanityCheckSpec,
     Stage,
     SubmissionView,
 )
@@ -123,3 +124,13 @@ def _word(z: float) -> str:
 def make_sampling(params: SamplingParams, context: Context) -> Sampling:
     """Factory of the spec."""
     return Sampling(params)
+
+
+SPEC = SanityCheckSpec(
+    name="sampling",
+    params=SamplingParams,
+    factory=make_sampling,
+    summary="Chosen-token probabilities against what the temperature predicts",
+    cost="shares one forward pass",
+    catches="greedy or other text, bimodal text, appended and edited passages",
+)

@@ -12,6 +12,7 @@ from prime_core.api import (
     Finding,
     FormatError,
     Params,
+    SanityCheckSpec,
     Stage,
     SubmissionView,
 )
@@ -45,3 +46,13 @@ class Schema:
 def make_schema(params: SchemaParams, context: Context) -> Schema:
     """Factory of the spec."""
     return Schema(params)
+
+
+SPEC = SanityCheckSpec(
+    name="schema",
+    params=SchemaParams,
+    factory=make_schema,
+    summary="Decodes the file by the trainer's reader in a process with limits",
+    cost="one decoding of the file",
+    catches="malformed and oversized files, bombs, NaN, wrong types, broken groups",
+)

@@ -19,6 +19,7 @@ from prime_core.api import (
     RolloutView,
     RowPrefill,
     RunFacts,
+    SanityCheckSpec,
     Stage,
     SubmissionView,
 )
@@ -107,3 +108,13 @@ def _structure(row: RolloutView, run: RunFacts) -> Iterator[str]:
 def make_termination(params: TerminationParams, context: Context) -> Termination:
     """Factory of the spec."""
     return Termination(params)
+
+
+SPEC = SanityCheckSpec(
+    name="termination",
+    params=TerminationParams,
+    factory=make_termination,
+    summary="End tokens that the policy would draw, or a limit; nothing after",
+    cost="shares one forward pass",
+    catches="truncated rollouts, text after the end",
+)

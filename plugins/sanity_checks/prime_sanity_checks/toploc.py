@@ -14,6 +14,7 @@ from prime_core.api import (
     Finding,
     Params,
     RolloutView,
+    SanityCheckSpec,
     Stage,
     SubmissionView,
 )
@@ -77,3 +78,13 @@ class Toploc:
 def make_toploc(params: ToplocParams, context: Context) -> Toploc:
     """Factory of the spec."""
     return Toploc(params)
+
+
+SPEC = SanityCheckSpec(
+    name="toploc",
+    params=ToplocParams,
+    factory=make_toploc,
+    summary="Commitments against the claimed policy's hidden states",
+    cost="shares one forward pass",
+    catches="smaller, quantised or stale models; forged proofs",
+)

@@ -28,8 +28,8 @@ install: $(STAMP)  ## make .venv with everything a contributor needs
 demo: $(STAMP)  ## train a tiny model on addition, start to finish
 	$(BIN)/prime-core demo $(DEMO_FLAGS)
 
-test: $(STAMP)  ## run every test but the long proofs
-	$(BIN)/pytest -m "not slow" $(PYTEST_FLAGS)
+test: $(STAMP)  ## run every test but the long proofs and those of vLLM
+	$(BIN)/pytest -m "not slow and not vllm" $(PYTEST_FLAGS)
 
 lint: $(STAMP)  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
@@ -45,7 +45,7 @@ format: $(STAMP)  ## let ruff fix what it can
 	$(BIN)/ruff format .
 
 proofs: $(STAMP)  ## run the long proofs: kill tests, fuzzing, the real-model run
-	$(BIN)/pytest -m slow $(PYTEST_FLAGS)
+	$(BIN)/pytest -m "slow and not vllm" $(PYTEST_FLAGS)
 
 FUZZ_SECONDS ?= 60
 fuzz: $(STAMP)  ## fuzz the math verifier with atheris, an optional job
@@ -67,10 +67,10 @@ $(VLLM)/.installed: pyproject.toml constraints.txt constraints-vllm.txt requirem
 	$(VLLM_PIP) --no-build-isolation -e .
 	touch $@
 
-vllm: $(VLLM)/.installed  ## make .venv-vllm with vLLM's build for CPUs (about 2.5 GB)
+vllm: $(VLLM)/.installed  ## make .venv-vllm with vLLM's build for CPUs (about 3.5 GB)
 
 test-vllm: $(STAMP) $(VLLM)/.installed  ## test the engine vllm against real vLLM
-	$(BIN)/pytest -m vllm $(PYTEST_FLAGS)
+	$(BIN)/pytest tests/engines -m vllm $(PYTEST_FLAGS)
 
 clean:  ## remove what make and the tests left
 	rm -rf $(VENV) $(VLLM) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache runs

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
+import resource
 import signal
 import threading
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -18,6 +21,7 @@ from vllm_support import START_S, collect, make_requests, vllm_python
 
 from prime_core.api import (
     EngineError,
+    Generation,
     GenerationRequest,
     InferenceEngine,
     PolicyFiles,
@@ -138,9 +142,29 @@ def test_weights_that_do_not_fit_never_reach_vllm(
     assert collect(vllm_engine, make_requests(4))
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hung"])
+def starve(pid: int) -> None:
+    """No memory beyond what the process has: its next larger array can't be made."""
+    used = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.prlimit(pid, resource.RLIMIT_AS, (used, used))
+
+
+STRIKES: dict[str, Callable[[int], None]] = {
+    "killed": lambda pid: os.kill(pid, signal.SIGKILL),
+    "hung": lambda pid: os.kill(pid, signal.SIGSTOP),
+    "out of memory": starve,
+}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "killed",
+        pytest.param("hung", marks=pytest.mark.slow),
+        pytest.param("out of memory", marks=pytest.mark.slow),
+    ],
+)
 def test_a_vllm_that_dies_or_hangs_in_mid_batch_costs_nothing(
-    vllm_policies: dict[str, PolicyFiles], tmp_path: Path, number: signal.Signals
+    vllm_policies: dict[str, PolicyFiles], tmp_path: Path, kind: str
 ) -> None:
     """Every token of the stream is the one that would have been, and every row is committed."""
     params = VllmParams(
@@ -149,7 +173,11 @@ def test_a_vllm_that_dies_or_hangs_in_mid_batch_costs_nothing(
     engine = VllmEngine(params, log_dir=tmp_path)
     engine.load(vllm_policies["first"])
     requests = make_requests(16, max_tokens=200)
-    undisturbed = collect(engine, requests)
+    # Prompts that need more memory than anything before them.
+    late = [
+        replace(each, id=f"late {each.id}", group_id=f"late {each.group_id}")
+        for each in make_requests(16, longest=900, max_tokens=8, seed=6)
+    ]
     told: list[int] = []
     struck = threading.Event()
 
@@ -158,14 +186,26 @@ def test_a_vllm_that_dies_or_hangs_in_mid_batch_costs_nothing(
         if len(told) == 30 and not struck.is_set():
             struck.set()
             assert engine.pid is not None
-            os.kill(engine.pid, number)
+            STRIKES[kind](engine.pid)
 
     watched = [
         replace(each, commitment=ProofBuilder(), on_token=strike if index == 8 else None)
-        for index, each in enumerate(requests)
+        for index, each in enumerate([*requests, *late])
     ]
-    found = collect(engine, watched)
-    assert struck.is_set()
+
+    async def feed() -> AsyncIterator[GenerationRequest]:
+        for request in watched[: len(requests)]:
+            yield request
+        await asyncio.to_thread(struck.wait)
+        for request in watched[len(requests) :]:
+            yield request
+
+    async def gather() -> dict[str, Generation]:
+        return {each.id: each async for each in engine.generate(feed())}
+
+    found = asyncio.run(gather())
+    assert engine.figures["restarts"] == 1
+    undisturbed = collect(engine, [*requests, *late])
     assert engine.figures["restarts"] == 1
     for request in watched:
         mine = found[request.id]

@@ -50,6 +50,8 @@ async def install_alone(subject: Subject) -> Installed:
     lab, found = subject.lab, subject.distribution
     lab.runnable()
     assert found.wheel is not None
+    if found.wheel_refusals:
+        raise Blocked(f"its wheel holds what isn't installed here: {found.wheel_refusals[0]} (P07)")
     folder = lab.launcher.inside / "clean"
     texts = [str(each) for each in found.requirements]
     asked = {

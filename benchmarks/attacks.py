@@ -116,7 +116,8 @@ def main() -> None:
     started = time.process_time()
     parts = set(options.only.split(","))
     with tempfile.TemporaryDirectory() as folder:
-        config = prepare(options.model, options.dtype, Path(folder))
+        heads = {"heads": 2} if options.vllm and options.model == "tiny" else {}
+        config = prepare(options.model, options.dtype, Path(folder), **heads)
         with open_world(config) as world:
             run(world, options, parts, say, kept)
     if "tokens" in parts:

@@ -65,7 +65,7 @@ def plugin(kind: str | None, **given: Any) -> None:
 
 def _create(kind: str, given: dict[str, Any]) -> None:
     from prime_core.publishing.names import names_of
-    from prime_core.publishing.scaffold import LICENCES, Wish, create
+    from prime_core.publishing.scaffold import LICENCES, Wish, create, providers
 
     asks = _asks(given)
     if given["name"] is None and not asks:
@@ -86,6 +86,9 @@ def _create(kind: str, given: dict[str, Any]) -> None:
         licence=answer("licence", "Licence", LICENCES[0], type=click.Choice(LICENCES)),
     )
     made = create(wish, given["into"])
+    for other in providers(kind, name):
+        click.echo(f"note: {other} provides a plugin of this kind and name already, and installed "
+                   "side by side neither can be used: choose another name", err=True)  # fmt: skip
     click.echo(f"made {made}")
     click.echo("next:")
     click.echo(f"  cd {made} && pip install -e '.[test]' && pytest -q")

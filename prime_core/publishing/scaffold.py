@@ -72,6 +72,18 @@ class Wish:
     licence: str = "Apache-2.0"
 
 
+def providers(kind: str, name: str) -> list[str]:
+    """Installed distributions, with versions, that have a plugin of this kind and name."""
+    from prime_core.hub import Hub
+
+    plugin = names_of(kind, name).plugin
+    return [
+        f"{record.distribution} {record.version}"
+        for record in Hub.discover().records()
+        if (record.kind, record.name) == (kind, plugin)
+    ]
+
+
 def create(wish: Wish, into: Path) -> Path:
     """Write the distribution into a new folder of its own name below `into`; returns the folder.
 

@@ -65,3 +65,12 @@ def test_a_script_without_a_terminal_is_never_asked(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 2
     assert "--kind" in done.stderr
+
+
+def test_a_name_that_is_taken_is_said(tmp_path: Path) -> None:
+    for name, said in (("arithmetic", True), ("arithmetics", False)):
+        done = subprocess.run(
+            [sys.executable, "-m", "prime_core", "new", "environment", name, "--yes"],
+            cwd=tmp_path, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert ("prime-env-arithmetic 0.1.0 provides a plugin" in done.stderr) is said, done.stderr

@@ -70,7 +70,7 @@ $(VLLM)/.installed: pyproject.toml constraints.txt constraints-vllm.txt requirem
 vllm: $(VLLM)/.installed  ## make .venv-vllm with vLLM's build for CPUs (about 3.5 GB)
 
 test-vllm: $(STAMP) $(VLLM)/.installed  ## test the engine vllm against real vLLM
-	$(BIN)/pytest tests/engines -m vllm $(PYTEST_FLAGS)
+	$(BIN)/pytest tests/engines tests/rollout -m vllm $(PYTEST_FLAGS)
 
 clean:  ## remove what make and the tests left
 	rm -rf $(VENV) $(VLLM) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache runs

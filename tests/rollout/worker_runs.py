@@ -26,10 +26,10 @@ RETRY = {
 }
 
 
-def build_model(directory: Path) -> Path:
+def build_model(directory: Path, **options: Any) -> Path:
     """A model that knows every character that the environments write."""
     symbols = [chr(code) for code in range(32, 127)] + ["\n"]
-    return build_tiny_model(directory, symbols=symbols)
+    return build_tiny_model(directory, symbols=symbols, **options)
 
 
 def make_config(run_dir: Path, model: Path, **sections: Any) -> RunConfig:

@@ -5,6 +5,7 @@ Invariant: what fails beside everything that is installed too isn't blamed on th
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from prime_core.check import synthetic
 from prime_core.check.distribution import Distribution
 from prime_core.check.lab import Lab
 from prime_core.check.measures import read_result
+from prime_core.check.needs import providers
 from prime_core.check.subject import Blocked, Subject
 from prime_core.hosting import values
 from prime_core.hub.kinds import KINDS
@@ -30,7 +32,7 @@ class Installed:
     Attributes:
         pip: pip's complaint; "" where it installed the wheel.
         at, error: the step that failed there, and what it raised.
-        lacks: the module that wasn't found.
+        lacks: the module, or the plugin KIND.NAME, that wasn't found.
         required: distributions that its requirements lead to.
     """
 
@@ -74,8 +76,8 @@ async def install_alone(subject: Subject) -> Installed:
     seen = await _try(lab, plugins, folder)
     if seen["error"]:
         beside = await _try(lab, plugins, None)
-        if beside["at"] == seen["at"]:
-            raise Blocked(f"{seen['at']} fails wherever it is installed: {seen['error']}")
+        if beside["at"] == seen["at"] and (beside["lacks"] or not seen["lacks"]):
+            raise Blocked(f"{seen['at']} fails wherever it is installed: {beside['error']}")
     return Installed(required=required, **seen)
 
 
@@ -123,12 +125,11 @@ def _read(result: Path, ended: str, doing: str) -> dict[str, Any]:
         raise Blocked(f"{doing} failed: {ended or error.what}") from error
 
 
-def requirement_of(module: str) -> str:
-    """The installed distribution that has a module; "" where none has."""
-    import importlib.metadata
-
-    top = module.partition(".")[0]
+def requirement_of(lacking: str) -> str:
+    """The installed distribution that has a module, or a plugin KIND.NAME; "" where none has."""
+    top = lacking.partition(".")[0]
     if not top or top in sys.stdlib_module_names:
         return ""
-    found = importlib.metadata.packages_distributions().get(top, [])
+    found = list(providers([lacking])) if top in KINDS else []
+    found += importlib.metadata.packages_distributions().get(top, [])
     return found[0] if found else ""

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from prime_core.api import Message, Task
+from prime_core.api import Message, PluginError, Task
 from prime_core.check.bench import completion_of
 from prime_core.check.broken import verifier_of
 from prime_core.check.listing import make, workbench
@@ -122,11 +122,13 @@ def main(arguments: list[str]) -> None:
 
 
 def lacking(error: BaseException) -> str:
-    """The module that can't be found, behind an error; "" for any other."""
+    """The module, or the plugin KIND.NAME, that can't be found; "" for any other error."""
     behind: BaseException | None = error
     while behind is not None:
         if isinstance(behind, ModuleNotFoundError):
             return str(behind.name or "")
+        if isinstance(behind, PluginError) and behind.phase == "found":
+            return behind.plugin
         behind = behind.__cause__ or behind.__context__
     return ""
 

@@ -46,6 +46,21 @@ def test_a_requirement_that_nobody_wrote_down_is_named(
 
 
 @pytest.mark.integration
+def test_a_verifier_of_another_distribution_must_be_required(
+    checked: Callable[..., Report],
+) -> None:
+    path = "prime_env_words/environment.py"
+    files = {**GOOD, path: GOOD[path].replace("return self._verifier\n", 'return "exact"\n')}
+    found = outcome(checked(files, "P13"))
+    assert found.status == "failed"
+    assert "no verifier is called 'exact'" in found.findings[0].seen
+    assert found.findings[0].fix == "add prime-verifier-exact to dependencies in pyproject.toml"
+    verifier = 'verifier = { use = "exact", with.mode = "text" }'
+    chosen = f'[[cases]]\nplugin = "environment.words"\n{verifier}\n'
+    assert outcome(checked({**files, "checks.toml": chosen}, "P13")).status == "passed"
+
+
+@pytest.mark.integration
 def test_what_is_written_down_is_there(checked: Callable[..., Report]) -> None:
     declared = pyproject('"prime-core>=0.1,<1"', '"prime-core>=0.1,<1", "iniconfig"')()
     path = "prime_env_words/environment.py"

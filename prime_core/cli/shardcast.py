@@ -153,7 +153,7 @@ def relay(
 
 
 @click.command()
-@click.argument("version", type=click.IntRange(0), required=False)
+@click.argument("version", type=click.IntRange(0, 2**31 - 1), required=False)
 @click.option("--relays", required=True, help="URLs of relays, comma-separated.")
 @click.option(
     "--dir", "directory", required=True, type=click.Path(path_type=Path), help="For its versions."

@@ -18,6 +18,7 @@ from prime_core.shardcast.connection import Connection, RelayError, RelayLied, p
 from prime_core.shardcast.counting import Counters
 from prime_core.shardcast.download import Download, Settings
 from prime_core.shardcast.incoming import Incoming
+from prime_core.shardcast.proving import Proofs
 from prime_core.shardcast.server import PROBE_BYTES
 from prime_core.shardcast.shelf import Shelf
 
@@ -58,6 +59,7 @@ class Client:
         self.relays = Relays(relays, rule=rule)
         self.settings = settings or Settings()
         self.counters = counters or Counters()
+        self.proofs = Proofs(shelf)
 
     def probe(self) -> None:
         """Measure every relay with its probe file, all at once."""
@@ -83,14 +85,15 @@ class Client:
             thread.join()
 
     def versions(self) -> dict[int, bool]:
-        """The versions that any relay says it has; those that can't be asked are left out."""
+        """The versions that any relay has, and whether whole; relays that can't be asked, or that
+        list what nobody signed, are left out."""
         found: dict[int, bool] = {}
         lock = threading.Lock()
 
         def ask(address: str) -> None:
             try:
                 with self.connection(address) as connection:
-                    listed = read_listing(connection)
+                    listed = self.proofs.proven(connection, read_listing(connection))
             except RelayLied:
                 self.relays.lied(address)
             except RelayError as error:

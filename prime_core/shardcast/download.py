@@ -122,6 +122,7 @@ class Download:
             with Connections(self._settings.patience, self._settings.tls) as connections:
                 entry = self._begin(connections)
                 entry.checked.wait()
+                entry.resume()
                 for number in range(self._settings.connections):
                     name = f"shards-{self.version}-{number}"
                     threads.append(threading.Thread(target=self._work, name=name, daemon=True))

@@ -85,6 +85,11 @@ class Incoming:
             self.reader.feed(message)
             self._advance()
 
+    def resume(self) -> None:
+        """Write the messages that a full disk left unwritten; StoreError while it still is."""
+        with self._lock:
+            self._advance()
+
     def reserve(self, index: int) -> None:
         """Have the disk's blocks for a shard; StoreError where it's full."""
         file, header = self._file, self.reader.header
@@ -150,13 +155,14 @@ class Incoming:
             PrimeError: nothing of it can be used.
         """
         sealed = (self.directory / Path(layout.policy_seal_path(self.version)).name).exists()
-        path = self.weights if sealed else self.directory / PART
+        renamed = sealed or self.weights.exists()  # it may have died before the seal's file
+        path = self.weights if renamed else self.directory / PART
         try:
             self._read_messages()
             file = _File(path, os.O_RDONLY if sealed else os.O_RDWR)
             if not sealed:
                 file.extend(self.reader.header.total_size)
-            self._file, self._renamed, self.servable = file, sealed, 1
+            self._file, self._renamed, self.servable = file, renamed, 1
             for shard in self.reader.shards:
                 if self._hash(file, shard.index, shard.size) == shard.sha256:
                     with self._lock:

@@ -1,13 +1,14 @@
 """What all relays of a client announce, heard as soon as they know it.
 
-Relays and followers hold one `Announcements`. A version that is announced is only worth a try: that
-it's there is known when its signed header has come.
+Relays and followers hold one `Announcements`. A version counts as announced once a relay that lists
+it has given its signed header; whether it gives the rest as well is seen when it's fetched.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 
 from prime_core.shardcast.client import Client, read_listing
 from prime_core.shardcast.connection import Cancelled, RelayError, RelayLied
@@ -68,12 +69,10 @@ class Announcements:
         newest: int | None = None
         with self._client.connection(address) as connection:
             while not self._stop.is_set():
+                asked, stopped = time.monotonic(), self._stop.is_set
                 try:
-                    listed = set(
-                        read_listing(
-                            connection, after=newest, wait_s=_WAIT_S, cancelled=self._stop.is_set
-                        )
-                    )
+                    told = read_listing(connection, after=newest, wait_s=_WAIT_S, cancelled=stopped)
+                    listed = set(self._client.proofs.proven(connection, told, stopped))
                 except Cancelled:
                     return
                 except RelayError as error:
@@ -86,8 +85,10 @@ class Announcements:
                     self._stop.wait(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE_S)
                 else:
-                    pause, newest = _PAUSE_S, max(listed, default=None)
+                    pause, before, newest = _PAUSE_S, newest, max(listed, default=None)
                     self._hear(address, listed)
+                    if newest == before and time.monotonic() - asked < _WAIT_S / 2:
+                        self._stop.wait(_PAUSE_S)  # it doesn't wait: asking at once would never end
 
     def _hear(self, address: str, listed: set[int]) -> None:
         with self._condition:

@@ -41,6 +41,7 @@ class Puller:
         self._announced = Announcements(client)
         self._running: set[int] = set()
         self._retry: dict[int, tuple[float, float]] = {}  # version: (not before, next pause)
+        self._lacked_room: set[int] = set()
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -98,6 +99,8 @@ class Puller:
                 # no more than are kept, or the oldest would be fetched to be dropped
                 newer = [v for v in {*whole, *self._running} if v > version]
                 return version if len(newer) < self._keep else None
+            if version in self._lacked_room:  # an older one would take what it waits for
+                return None
         return None
 
     def _pull(self, version: int) -> None:
@@ -108,6 +111,7 @@ class Puller:
             logger.debug("version %d: ended with the process", version)
         except PrimeError as error:
             if isinstance(error, DiskFull):
+                self._lacked_room.add(version)
                 self._client.shelf.evict_oldest(version)
             pause = self._retry.get(version, (0.0, _RETRY_S))[1]
             self._retry[version] = (time.monotonic() + pause, min(2 * pause, _LONGEST_RETRY_S))
@@ -118,6 +122,7 @@ class Puller:
             logger.info("version %d is whole after %.2f s", version, seconds)
             self._client.counters.add("versions_completed_total")
             self._retry.pop(version, None)
+            self._lacked_room.discard(version)
             self._client.shelf.trim()
         finally:
             counters, shelf = self._client.counters, self._client.shelf

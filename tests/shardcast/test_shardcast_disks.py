@@ -12,9 +12,12 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from shardcast_support import RUN, SHARD, SHARDS, SIGNER, origin, publish, until
+from shardcast_support import RUN, SHARD, SHARDS, SIGNER, client, origin, publish, until
 
+from prime_core.api.errors import StoreError
 from prime_core.run.tree import free_ports
+from prime_core.shardcast.incoming import DiskFull, Incoming
+from prime_core.store import layout
 
 PAGE = 4096
 WHOLE = SHARDS * SHARD // PAGE + SHARDS + 2  # pages: the weights, the lines, header and seal
@@ -66,6 +69,33 @@ def test_a_disk_of_the_files_own_size_is_enough(tmp_path: Path) -> None:
         done = fetch(url, WHOLE + 2, tmp_path / "disk")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == hashlib.sha256(data).hexdigest()
+
+
+@pytest.mark.parametrize("message", [0, 3, SHARDS + 1])
+def test_a_message_that_a_full_disk_refused_is_written_at_the_next_try(
+    message: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = publish(tmp_path / "run", 0)
+    write = Incoming._write_message
+
+    def fail(entry: Incoming, index: int) -> None:
+        if index >= message:
+            raise DiskFull("No space left on device")
+        write(entry, index)
+
+    monkeypatch.setattr(Incoming, "_write_message", fail)
+    with origin(tmp_path / "run") as url:
+        one = client([url], tmp_path / "client")
+        with pytest.raises(StoreError, match="No space left"):
+            one.fetch(0)
+        monkeypatch.undo()
+        assert one.fetch(0).weights.read_bytes() == data
+        if message > SHARDS:  # as a process does that was killed there
+            (tmp_path / "client" / layout.policy_seal_path(0)).unlink()
+        again = client([url], tmp_path / "client")
+        again.shelf.recover()
+        assert again.fetch(0).weights.read_bytes() == data
+        assert again.counters["shards_received_total"] == 0
 
 
 def test_a_relay_on_a_small_disk_holds_the_newest_version(tmp_path: Path) -> None:

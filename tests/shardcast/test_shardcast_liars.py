@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +17,15 @@ from shardcast_support import (
     origin,
     prefer,
     publish,
+    relay,
+    until,
 )
 
 from prime_core.shardcast.connection import Patience
 from prime_core.shardcast.download import VersionFailed
+from prime_core.shardcast.fetching import fetch_version
 from prime_core.shardcast.library import StoreLibrary
+from prime_core.shardcast.listening import Announcements
 from prime_core.store.objects import ObjectStore
 
 LIES = (
@@ -104,3 +110,30 @@ def test_an_origin_with_another_key_is_left_out(tmp_path: Path) -> None:
         assert one.fetch(0).weights.read_bytes() == data
         assert one.relays.banned() == [b]
         assert SIGNER.address != OTHER.address
+
+
+def test_versions_that_nobody_signed_keep_nobody_busy(tmp_path: Path) -> None:
+    publish(tmp_path / "run", 0)
+    data = publish(tmp_path / "run", 1)
+    with Liar(library(tmp_path / "run"), "phantom versions") as liar, ExitStack() as stack:
+        honest = stack.enter_context(origin(tmp_path / "run"))
+        url, shelf = stack.enter_context(relay([liar.url, honest], tmp_path / "relay"))
+        until(lambda: shelf.whole() == [0, 1])
+        one = client([liar.url, url], tmp_path / "client")
+        assert fetch_version(one, None).weights.read_bytes() == data
+        assert one.versions() == {0: True, 1: True}
+        assert one.relays[liar.url].lies > 0
+
+
+def test_a_listing_that_comes_at_once_is_asked_for_now_and_then(tmp_path: Path) -> None:
+    publish(tmp_path / "run", 0)
+    with Liar(library(tmp_path / "run"), "honest, but waits for nothing") as liar:
+        one = client([liar.url], tmp_path / "client")
+        announced = Announcements(one)
+        announced.start()
+        until(lambda: len(liar.asked) > 2)
+        before = len(liar.asked)
+        time.sleep(1.0)
+        announced.close()
+        assert announced.versions() == {0}
+        assert len(liar.asked) - before < 20

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
@@ -95,16 +98,14 @@ def write_policy(
     shards: list[Shard] = []
     previous = manifest.chain(header.payload())
     whole = hashlib.sha256() if assembled else None
-    with _opened(weights) as file:
-        for index in range(header.shard_count):
-            size = header.size_of_shard(index)
-            if linked:
-                sha256 = _hash_next(file, size, whole)
-            else:
-                sha256 = _put_next(store, version, index, file, size, whole)
+    with (
+        _opened(weights) as file,
+        closing(_hashes(store, header, file, linked, whole)) as hashes,
+    ):
+        for index, sha256 in enumerate(hashes):
             if not sha256:
                 raise StoreError("weights shrank while they were published", where=str(weights))
-            shard = Shard(index, size, sha256)
+            shard = Shard(index, header.size_of_shard(index), sha256)
             line = manifest.line_payload(header, shard, previous)
             store.put_same(layout.policy_line_path(version, index), signed_bytes(signer, line))
             previous = manifest.chain(line)
@@ -152,6 +153,26 @@ def _link(store: ObjectStore, version: int, weights: Path) -> None:
         assert published is not None
         if not published.samefile(weights) and not _equal(published, weights):
             raise _other_weights(version, weights) from None
+
+
+def _hashes(
+    store: ObjectStore, header: Header, file: BinaryIO, linked: bool, whole: hashlib._Hash | None
+) -> Generator[bytes, None, None]:
+    """The SHA-256 of each shard; b"" for one that the file hasn't. Close it before the file.
+
+    A linked file is hashed ahead in a thread: the disk takes milliseconds to make a line durable.
+    """
+    sizes = [header.size_of_shard(index) for index in range(header.shard_count)]
+    if not linked:
+        for index, size in enumerate(sizes):
+            yield _put_next(store, header.version, index, file, size, whole)
+        return
+    with ThreadPoolExecutor(1, "hash") as thread:
+        try:
+            for future in [thread.submit(_hash_next, file, size, whole) for size in sizes]:
+                yield future.result()
+        finally:
+            thread.shutdown(cancel_futures=True)
 
 
 def _hash_next(file: BinaryIO, size: int, whole: hashlib._Hash | None) -> bytes:

@@ -57,28 +57,26 @@ class Cache:
 
     def __init__(self, folder: Path | None, distribution: Distribution, salt: str) -> None:
         self._path: Path | None = None
-        self._known: dict[str, Any] = {}
+        self._known: dict[str, Result] = {}
         if folder is None or not distribution.wheel_digest:
             return
         checks = distribution.checks.model_dump_json(exclude={"exempt", "level"})
-        parts = [distribution.wheel_digest, *versions().values(), _beside(), checks, salt]
+        name = distribution.wheel.name if distribution.wheel else ""  # pip reads its tags
+        parts = [distribution.wheel_digest, name, *versions().values(), _beside(), checks, salt]
         key = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         self._path = folder / FOLDER / f"{key[:32]}.json"
         if self._path.is_file():
-            try:
-                self._known = json.loads(self._path.read_bytes())
-            except ValueError:
-                self._known = {}  # half written by a check that was killed: ask again
+            self._known = _known(self._path)
 
     def get(self, rule: Rule, subject: str) -> Result | None:
         """The earlier result; None where there is none."""
         found = self._known.get(f"{rule.id} {subject}")
-        return None if found is None or rule.cost == "static" else _read(found)
+        return None if rule.cost == "static" else found
 
     def put(self, rule: Rule, subject: str, result: Result) -> None:
         """Keep a result that was decided."""
         if not result.undecided and rule.cost != "static":
-            self._known[f"{rule.id} {subject}"] = asdict(result)
+            self._known[f"{rule.id} {subject}"] = result
 
     def save(self) -> None:
         """Write the file at once."""
@@ -86,8 +84,17 @@ class Cache:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         temporary = self._path.with_suffix(".part")
-        temporary.write_text(json.dumps(self._known), encoding="utf-8")
+        kept = {key: asdict(result) for key, result in self._known.items()}
+        temporary.write_text(json.dumps(kept), encoding="utf-8")
         temporary.replace(self._path)
+
+
+def _known(path: Path) -> dict[str, Result]:
+    """The results of a file; none where it isn't whole, so that everything is asked again."""
+    try:
+        return {key: _read(found) for key, found in json.loads(path.read_bytes()).items()}
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return {}
 
 
 def _read(found: Mapping[str, Any]) -> Result:

@@ -107,6 +107,20 @@ def test_results_are_kept_by_wheel_and_asked_anew_when_it_changes(tmp_path: Path
         ]
 
 
+@pytest.mark.parametrize(
+    "left",
+    ["", "[]", "null", '{"I01 prime-env-words": 7}', '{"I01 x": {"findings": 3}}', "[" * 9999],
+)
+def test_a_broken_file_of_the_cache_is_asked_anew(left: str, tmp_path: Path) -> None:
+    folder = write(GOOD, tmp_path / "words")
+    order = Order(str(folder), "bronze", ("P01", "I01"), cache=tmp_path / "cache")
+    check(order)
+    (kept,) = (tmp_path / "cache/checks").glob("*.json")
+    kept.write_text(left)
+    assert [each.cached for each in check(order).outcomes] == [False, False]
+    assert [each.cached for each in check(order).outcomes] == [False, True]
+
+
 def test_a_hostile_package_hurts_nobody(checked: Callable[..., Report], tmp_path: Path) -> None:
     home, secret = Path.home(), tmp_path / "secret"
     secret.write_text("kept")

@@ -11,11 +11,11 @@ import json
 import logging
 import os
 import re
-from collections import OrderedDict
 from dataclasses import dataclass
 
 from prime_core.shardcast.bell import Bell
 from prime_core.shardcast.counting import Counters, RateLimit
+from prime_core.shardcast.crowd import Crowd
 from prime_core.shardcast.deltas import DeltaShop
 from prime_core.shardcast.library import Library
 from prime_core.shardcast.requests import HEAD_LIMIT, BadRequest, Request, parse_request
@@ -50,7 +50,7 @@ class Limits:
     """What one client may cost.
 
     Attributes:
-        connections: at most, of all clients; one more drops the one that idles longest.
+        connections: at most, of all clients; one more drops another, as `Crowd` says.
         idle_s: a connection without a whole request is closed after this.
         least_bytes_per_s: a client that reads more slowly is dropped.
         requests_per_s: of one address; 0 where a proxy in front counts.
@@ -72,7 +72,7 @@ class Server:
         self._limits = limits or Limits()
         self._deltas = DeltaShop() if self._limits.deltas else None
         self._rates = RateLimit(self._limits.requests_per_s)
-        self._idle: OrderedDict[asyncio.StreamWriter, None] = OrderedDict()
+        self._crowd = Crowd(self._limits.connections)
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._bell: Bell | None = None
@@ -104,31 +104,31 @@ class Server:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
+        address = str((writer.get_extra_info("peername") or ("?",))[0])
+        self._crowd.enter(writer, address)
         try:
-            if len(self._tasks) > self._limits.connections and self._idle:
-                oldest, _ = self._idle.popitem(last=False)
-                oldest.transport.abort()
-            await self._serve(reader, writer)
+            await self._serve(reader, writer, address)
         except (ConnectionError, TimeoutError, asyncio.IncompleteReadError, OSError):
             self._counters.add("connections_broken_total")
         except asyncio.CancelledError:
             logger.debug("a connection was ended by the server's end")
         finally:
             self._tasks.discard(task)
-            self._idle.pop(writer, None)
+            self._crowd.leave(writer)
             writer.transport.abort() if writer.is_closing() else writer.close()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        address = str((writer.get_extra_info("peername") or ("?",))[0])
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str
+    ) -> None:
         while True:
-            self._idle[writer] = None
+            self._crowd.waits(writer)
             try:
                 async with asyncio.timeout(self._limits.idle_s):
                     head = await reader.readuntil(b"\r\n\r\n")
             except asyncio.LimitOverrunError:
                 await self._refuse(writer, 431, False)
                 return
-            self._idle.pop(writer, None)
+            self._crowd.works(writer)
             request = None
             try:
                 request = parse_request(head)

@@ -18,7 +18,7 @@ from prime_core.shardcast.connection import Connection, RelayLacks
 from prime_core.shardcast.counting import Counters
 from prime_core.shardcast.library import StoreLibrary
 from prime_core.shardcast.requests import BadRequest, parse_request
-from prime_core.shardcast.server import Limits
+from prime_core.shardcast.server import Limits, Server
 from prime_core.store.objects import ObjectStore
 
 
@@ -137,6 +137,26 @@ def test_a_thousand_idle_connections_keep_nobody_out(tmp_path: Path) -> None:
             assert client([url], tmp_path / "client").fetch(0).weights.read_bytes() == data
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_clients_that_never_read_give_way_to_others(tmp_path: Path) -> None:
+    data = publish(tmp_path / "run", 0)
+    library = StoreLibrary(ObjectStore(str(tmp_path / "run")))
+    library.refresh()
+    servers: list[Server] = []
+    limits = Limits(connections=20)
+    with serving(library, limits=limits, ready=servers.append) as url, ExitStack() as stack:
+        port = int(url.rpartition(":")[2])
+        for _ in range(60):
+            greedy = socket.socket()
+            greedy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            stack.enter_context(greedy)
+            greedy.bind(("127.0.0.9", 0))
+            greedy.connect(("127.0.0.1", port))
+            with suppress(ConnectionError):  # probes are never read, so it's never done with them
+                greedy.sendall(b"GET /probe.bin HTTP/1.1\r\n\r\n" * 40)
+        until(lambda: len(servers[0]._crowd) <= 20)
+        assert client([url], tmp_path / "client").fetch(0).weights.read_bytes() == data
 
 
 def test_a_connection_that_asks_nothing_is_closed(tmp_path: Path) -> None:

@@ -26,8 +26,10 @@ class ShardcastSection(Section):
     connections: int = Field(
         default=3, ge=1, le=64, description="shards that one relay or client fetches at once"
     )
-    keep: int = Field(
-        default=5, ge=1, description="newest versions on a relay, at least max lag + 2"
+    keep: int | None = Field(
+        default=None,
+        ge=1,
+        description="newest versions on a relay; 5, or max lag + 2 where that is more",
     )
     disk_gb: float | None = Field(
         default=None, gt=0, description="most that one relay's versions take, in GB"
@@ -35,3 +37,7 @@ class ShardcastSection(Section):
     deltas: bool = Field(
         default=False, description="send what changed since the last version: for slow links"
     )
+
+    def kept_versions(self, max_lag: int) -> int:
+        """How many versions a relay keeps: what steps may still need, and one that comes in."""
+        return self.keep or max(5, max_lag + 2)

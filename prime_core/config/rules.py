@@ -163,12 +163,12 @@ def _shardcast(config: RunConfig) -> Iterator[Clash]:
     settings, needed = config.shardcast, config.async_.max_lag + 2
     if settings.mode == "local":
         return
-    if settings.keep < needed:
+    if settings.keep is not None and settings.keep < needed:
         yield Clash(
             (("shardcast", "keep"), ("async", "max")),
             f"shardcast.keep {settings.keep} is below max lag + 2, so that relays would drop "
             "versions that steps still need",
-            f"set shardcast.keep to at least {needed}",
+            f"set shardcast.keep to at least {needed}, or leave it out",
         )
     url = config.store.url
     if url is not None and "://" in url and not url.startswith("file://"):

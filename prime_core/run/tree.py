@@ -33,7 +33,7 @@ def tree(config: RunConfig) -> list[Child]:
     for index, relay in enumerate(relays):
         arguments = ["relay", "--upstream", f"http://{origin}", "--listen", relay]
         arguments += ["--dir", str(run_dir / SHARDCAST / f"relay-{index}"), *identity]
-        arguments += ["--keep", str(settings.keep), *budget]
+        arguments += ["--keep", str(settings.kept_versions(config.async_.max_lag)), *budget]
         children.append(_service(config, f"relay-{index}", arguments))
     urls = ",".join(f"http://{relay}" for relay in relays)
     for index in range(config.engine.workers):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from shardcast_support import (
     QUICK,
+    RUN,
     SHARD,
     SHARDS,
     SIGNER,
@@ -25,9 +26,12 @@ from shardcast_support import (
 )
 
 from prime_core.api.errors import StoreError
+from prime_core.config.sections import RunConfig
+from prime_core.run.tree import tree
 from prime_core.shardcast import incoming
 from prime_core.shardcast.connection import Cancelled
 from prime_core.shardcast.download import VersionFailed
+from prime_core.signing import Signer
 from prime_core.store import layout
 from prime_core.store.objects import ObjectStore
 from prime_core.store.policy import fetch_policy, read_seal, sealed_versions
@@ -265,3 +269,23 @@ def test_a_version_above_the_limit_is_refused_before_anything_is_allocated(tmp_p
             one.fetch(0)
     assert list((tmp_path / "client/policies").iterdir()) == []
     assert read_seal(ObjectStore(str(tmp_path / "run")), 0)
+
+
+def test_a_runs_relays_keep_what_a_large_lag_needs(tmp_path: Path) -> None:
+    def kept(**sections: dict[str, object]) -> list[str]:
+        run_dir = tmp_path / "run"
+        (run_dir / "keys").mkdir(parents=True, exist_ok=True)
+        if not (run_dir / "keys/trainer.key").exists():
+            Signer.create(run_dir / "keys/trainer.key")
+        raw = {"run": {"dir": str(run_dir), "id": RUN}, "model": {"path": str(run_dir)}}
+        raw |= {"environments": [{"use": "arithmetic"}], **sections}  # type: ignore[dict-item]
+        config = RunConfig.model_validate(
+            {**raw, "shardcast": {"mode": "tree", **raw["shardcast"]}}
+        )
+        relay = next(child for child in tree(config) if child.name == "relay-0")
+        return relay.arguments[relay.arguments.index("--keep") :][1:2]
+
+    assert kept(shardcast={"mode": "tree"}) == ["5"]
+    lag: dict[str, dict[str, object]] = {"async": {"level": 9}, "store": {"keep_policies": 12}}
+    assert kept(shardcast={"mode": "tree"}, **lag) == ["11"]
+    assert kept(shardcast={"mode": "tree", "keep": 13}, **lag) == ["13"]

@@ -37,11 +37,25 @@ def open_engine(config: RunConfig, hub: Hub, context: Context) -> InferenceEngin
 
     Raises:
         PluginError: the engine is missing, can't be imported, or refuses its parameters.
+        RunError: its `max_model_len` is below what the run may ask for.
     """
     spec = hub.spec("inference_engine", config.engine.use, config.engine.version)
     choice = engine_choice(config.engine, config.model.dtype, set(spec.params.model_fields))
+    _check_length(choice, config.engine)
     engine: InferenceEngine = hub.make("inference_engine", choice, context)
     return engine
+
+
+def _check_length(choice: PluginChoice, section: EngineSection) -> None:
+    """Refuse a length that the first long rollout would break, steps into the run."""
+    longest = section.max_prompt_tokens + section.token_limit(section.node_class)
+    limit = choice.params.get("max_model_len")
+    if isinstance(limit, int) and limit < longest:
+        raise RunError(
+            f"a rollout may have {longest} tokens, but the engine's max_model_len is {limit}",
+            where="[engine] with",
+            fix=f"set max_model_len = {longest}, or lower max_prompt_tokens or max_tokens",
+        )
 
 
 def check_trainable(engine: InferenceEngine) -> None:

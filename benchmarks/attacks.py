@@ -1,8 +1,8 @@
 """What dishonest nodes gain: caught or not, by which check, at which cost; and honest ones.
 
     python benchmarks/attacks.py [--quick] [--model tiny|smollm2] [--dtype float32|bfloat16]
-                                 [--count N] [--honest GROUPS] [--fuzz FILES] [--vllm PYTHON]
-                                 [--only PART,...] [--markdown] [--out FILE]
+                                 [--size ROLLOUTS] [--count N] [--honest GROUPS] [--fuzz FILES]
+                                 [--vllm PYTHON] [--only PART,...] [--markdown] [--out FILE]
 
 Every submission is judged in full by the validator's own code, with the checks of the run; CPU is
 that of this process. Parts: honest (nodes that differ in attention, batches, thread count and,
@@ -46,7 +46,7 @@ class Kept:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._path: Path | None = options.out
-        named = ("model", "dtype", "count", "honest", "fuzz")
+        named = ("model", "dtype", "size", "count", "honest", "fuzz")
         self._settings = {name: getattr(options, name) for name in named}
         self._all: dict[str, Any] = {"settings": self._settings, "parts": {}}
         if self._path is not None and self._path.exists():
@@ -95,6 +95,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--model", choices=("tiny", "smollm2"), default="tiny")
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
+    parser.add_argument("--size", type=int, default=4, help="rollouts of a group")
     parser.add_argument("--count", type=int, default=300, help="submissions of each attack")
     parser.add_argument("--honest", type=int, default=3000, help="honest groups")
     parser.add_argument("--fuzz", type=int, default=100_000, help="mutated files")
@@ -116,8 +117,10 @@ def main() -> None:
     started = time.process_time()
     parts = set(options.only.split(","))
     with tempfile.TemporaryDirectory() as folder:
-        heads = {"heads": 2} if options.vllm and options.model == "tiny" else {}
-        config = prepare(options.model, options.dtype, Path(folder), **heads)
+        values = {"size": options.size}
+        if options.vllm and options.model == "tiny":
+            values["heads"] = 2
+        config = prepare(options.model, options.dtype, Path(folder), **values)
         with open_world(config) as world:
             run(world, options, parts, say, kept)
     if "tokens" in parts:

@@ -66,9 +66,13 @@ class Records:
         return self._records[node]
 
     def add(self, verdict: Verdict) -> None:
-        """Count a verdict; one that accuses nobody changes nothing."""
+        """Count a verdict; one that accuses nobody, or leaves out a group, changes nothing.
+
+        Groups are dropped where a node says that its grader failed: whoever sends nothing else
+        would earn a record by no work at all.
+        """
         good = verdict.decision == "accepted"
-        if good or verdict.severity != "drop":
+        if (good and not verdict.dropped) or (not good and verdict.severity != "drop"):
             self._files.setdefault(verdict.node, {})[verdict.step, verdict.n] = good
             self._records.pop(verdict.node, None)
 

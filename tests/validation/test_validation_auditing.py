@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from prime_core.api import RunError
 from prime_core.signing import Signer, recover
 from prime_core.store.counter import RunView, StepRules
 from prime_core.store.records import Dispatch
-from prime_core.store.verdicts import Verdict, audit_message
+from prime_core.store.verdicts import DroppedGroup, Verdict, audit_message
 from prime_core.validation import audit_plan as plan
 from prime_core.validation.attempts import Attempts
 from prime_core.validation.auditing import Policy, Record, Records, audit
@@ -63,6 +64,14 @@ def test_a_rejection_starts_the_record_anew_and_an_unjudged_file_changes_nothing
     records.add(verdict(3, "rejected", "reject"))
     assert records.of("node-a") == Record(2, 1, 0)
     assert records.of("node-b") == Record()
+
+
+def test_files_with_dropped_groups_earn_no_record() -> None:
+    dropped = replace(verdict(2), dropped=(DroppedGroup("2-node-a-2-0", "rewards", "an error"),))
+    records = Records([verdict(0), verdict(1)])
+    before = records.of("node-a")
+    records.add(dropped)
+    assert records.of("node-a") == before
 
 
 def test_records_depend_on_the_verdicts_and_not_on_their_order() -> None:

@@ -55,10 +55,10 @@ class Replay(Deviations):
         return np.asarray(prefill.race_gaps)
 
     def _margin(self, dtype: str) -> float:
-        return by_dtype(self._params.margin, dtype, float32=0.005, bfloat16=0.25)
+        return by_dtype(self._params.margin, dtype, float32=0.001, bfloat16=0.25)
 
     def _of_rollout(self, off: NDArray[np.float64], dtype: str) -> str:
-        most = by_dtype(self._params.most, dtype, float32=0.1, bfloat16=2.5)
+        most = by_dtype(self._params.most, dtype, float32=0.02, bfloat16=2.5)
         share = by_dtype(self._params.lost_share, dtype, float32=0.02, bfloat16=0.1)
         lost = int((~(off <= self._margin(dtype))).sum())
         worst = float(off.max())
@@ -71,7 +71,7 @@ class Replay(Deviations):
         )
 
     def _of_file(self, dtype: str) -> OfFile:
-        mean = by_dtype(self._params.file_loss, dtype, float32=2e-5, bfloat16=0.01)
+        mean = by_dtype(self._params.file_loss, dtype, float32=2e-6, bfloat16=0.01)
         return OfFile(mean, slack=self._margin(dtype))
 
     def _said_of_file(self, mean: float, tokens: int) -> str:

@@ -134,7 +134,7 @@ class Answering:
 
 def test_near_ties_that_pass_one_by_one_are_too_many_in_a_file():
     view, context = toy_submission(groups=4)
-    context.policy = Answering(context.policy, gap=0.004)
+    context.policy = Answering(context.policy, gap=0.0009)
     (found,) = Replay(ReplayParams()).check(view, context)
     assert found.row is None
     assert "on average" in found.reason

@@ -52,7 +52,7 @@ def by_turns(authors: Sequence[Author]) -> Forge:
             left = [i for i, words in enumerate(said) if not _over(words, limit, stops)]
             if not left:
                 break
-            _continue(world, author, [(rows[i], said[i]) for i in left])
+            continue_with(world, author, [(rows[i], said[i]) for i in left])
         finished = iter(
             saying(row, words, "stop" if words[-1] in stops else "length")
             for row, words in zip(rows, said, strict=True)
@@ -67,7 +67,7 @@ def _over(words: Sequence[int], limit: int, stops: frozenset[int]) -> bool:
     return bool(words) and (len(words) >= limit or words[-1] in stops)
 
 
-def _continue(
+def continue_with(
     world: World, author: Author, rollouts: Sequence[tuple[RolloutRow, list[int]]]
 ) -> None:
     """One author's next words of each rollout, with the assigned seed's noise."""

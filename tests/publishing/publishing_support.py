@@ -112,6 +112,8 @@ def tiny_wheel(
     module = name.replace("-", "_")
     info = f"{module}-{version}.dist-info"
     lines = "".join(f"Requires-Dist: {line}\n" for line in requires)
+    extras = sorted({line.split("'")[1] for line in requires if "extra ==" in line})
+    lines += "".join(f"Provides-Extra: {extra}\n" for extra in extras)
     contents = {
         f"{module}/__init__.py": body,
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"

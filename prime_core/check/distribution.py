@@ -19,6 +19,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from prime_core.check.checks_file import ChecksFile
+from prime_core.check.needs import in_the_way
 
 SOURCE_LIMIT = 1 << 20  # bytes of a source file that a static rule reads
 SKIPPED = frozenset(
@@ -168,6 +169,11 @@ class Distribution:
     def module_name(self) -> str:
         """The one top-level module that a distribution of this name holds."""
         return canonicalize_name(self.name).replace("-", "_")
+
+    @cached_property
+    def in_the_way(self) -> str:
+        """What its module would hide, as a noun; "" where nothing has the name."""
+        return in_the_way(canonicalize_name(self.name), self.module_name)
 
     @cached_property
     def foreign_modules(self) -> tuple[str, ...]:

@@ -126,6 +126,8 @@ class Lab:
             raise Blocked(f"there is no wheel: {found.build_error}")
         if found.foreign_modules:
             raise Blocked(f"its wheel holds {found.foreign_modules[0]}, which isn't its module")
+        if found.in_the_way:
+            raise Blocked(f"its module's name is {found.in_the_way} (P07)")
 
     async def observation(self) -> Observation:
         """What importing and registering does; see `Observation`.

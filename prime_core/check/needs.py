@@ -1,12 +1,15 @@
-"""What a distribution needs, from the metadata of what is installed: requirements of requirements.
+"""What a distribution needs, and which names are taken, from the metadata of what is installed.
 
-The jailed child `clean_install` walks it. Invariant: nothing is imported, and a requirement that
+`clean_install` and `Distribution` ask it. Invariant: nothing is imported, and a requirement that
 isn't met is said in words instead of being left out.
 """
 
 from __future__ import annotations
 
+import importlib.machinery
 import importlib.metadata
+import sys
+import sysconfig
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -86,3 +89,21 @@ def providers(labels: Iterable[str]) -> Iterator[str]:
             for label in wanted
         ):
             yield entry.dist.name
+
+
+def in_the_way(name: str, module: str) -> str:
+    """What a distribution's module would hide where it's installed, as a noun; "" for nothing.
+
+    Args:
+        name: of the distribution, normalised.
+        module: its one top-level module.
+    """
+    if module in sys.stdlib_module_names:
+        return "Python's own"
+    if name in needs(["prime-core"], "the check").found:
+        return "prime-core's own, or of what it needs"
+    if _installed(name) is None:
+        paths = sysconfig.get_paths()
+        if importlib.machinery.PathFinder.find_spec(module, [paths["purelib"], paths["platlib"]]):
+            return "of another distribution that is installed"
+    return ""

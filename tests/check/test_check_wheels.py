@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from check_fixtures import write
 from check_words import GOOD, Files
-from hostile_support import LIMITS, statuses
+from hostile_support import statuses
 
 from prime_core.api import FormatError
 from prime_core.check.checking import Order, check
@@ -44,7 +44,7 @@ def wheel(folder: Path, extra: Files) -> Path:
 
 def checked(path: Path) -> Report:
     """A check of what a wheel's content decides."""
-    return check(Order(str(path), "bronze", ("P07", "P13", "I01"), limits=LIMITS))
+    return check(Order(str(path), "bronze", ("P07", "P13", "I01")))
 
 
 @pytest.mark.parametrize(
@@ -113,6 +113,33 @@ def test_a_file_that_would_land_beside_the_module_fails_and_runs_nowhere(
     assert statuses(report)["P07"] == "failed"
     assert said in "\n".join(each.seen for each in report.outcomes[0].findings)
     assert statuses(report)["P13"] == "undecided"
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("json", "Python's own"),
+        ("prime-core", "prime-core's own"),
+        ("pydantic", "of what it needs"),
+        ("yaml", "of another distribution"),
+    ],
+)
+def test_a_module_that_would_hide_another_fails_and_runs_nowhere(
+    name: str, said: str, tmp_path: Path
+) -> None:
+    module = name.replace("-", "_")
+    files = {
+        path.replace("prime_env_words", module): text.replace("prime_env_words", module).replace(
+            "prime-env-words", name
+        )
+        for path, text in GOOD.items()
+    }
+    files[f"{module}/__init__.py"] = f"open({str(tmp_path / 'ran')!r}, 'w')\n"
+    report = checked(write(files, tmp_path / "source"))
+    assert statuses(report) == {"P07": "failed", "P13": "undecided", "I01": "undecided"}
+    assert said in report.outcomes[0].findings[0].seen
     assert not (tmp_path / "ran").exists()
 
 

@@ -20,6 +20,11 @@ def examine(subject: Subject) -> Result:
         Finding(f"{name} stands at the top of the wheel beside {found.module_name}")
         for name in found.foreign_modules
     ]
+    if found.in_the_way:
+        findings.append(
+            Finding(f"its module {found.module_name} has a name that is {found.in_the_way}",
+                    fix="give the distribution another name, and its module with it")
+        )  # fmt: skip
     findings += [Finding(f"refused: {each}") for each in found.wheel_refusals]
     size = 0
     for name in found.wheel_names:
@@ -41,7 +46,7 @@ RULE = Rule(
     level="bronze",
     cost="static",
     why="A wheel that drops `tests` or `utils` at the top breaks the next one that does; a file "
-    "named sitecustomize.py runs in every Python process.",
+    "named sitecustomize.py runs in every Python process; a module named like another hides it.",
     fix="name the one package in [tool.hatch.build.targets.wheel]",
     bad='[tool.hatch.build.targets.wheel]\npackages = ["prime_env_words", "tests"]',
     good='[tool.hatch.build.targets.wheel]\npackages = ["prime_env_words"]',

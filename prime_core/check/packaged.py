@@ -55,6 +55,12 @@ def packaged(target: str) -> Iterator[Packaged]:
                 where=target,
                 fix=f"see `prime-core check {target} --rule P06`",
             )
+        if found.foreign_modules or found.in_the_way:
+            raise RunError(
+                "it would hide other modules",
+                where=target,
+                fix=f"see `prime-core check {target} --rule P07`",
+            )
         yield Packaged(
             launcher.interpreter(),
             taken_names(found),

@@ -11,7 +11,9 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-from prime_core.api import RunError
+from prime_core.api import FormatError, RunError
+from prime_core.check.distribution import SOURCE_LIMIT
+from prime_core.check.plain_files import read_plain
 
 GROUP = "prime_core"
 ENGINE = "prime-core"  # its own distribution has entry points too, and is no plugin distribution
@@ -47,11 +49,11 @@ def is_plugin_distribution(folder: Path) -> bool:
     """Whether a folder's pyproject.toml declares plugins; one that can't be read counts as such,
     so that the check says what is wrong with it."""
     try:
-        text = (folder / "pyproject.toml").read_text(encoding="utf-8")
+        text = read_plain(folder / "pyproject.toml", SOURCE_LIMIT).decode("utf-8")
         project = tomllib.loads(text).get("project", {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return GROUP in project.get("entry-points", {}) and project.get("name") != ENGINE
+    except (OSError, FormatError, ValueError, RecursionError, AttributeError, TypeError):
         return (folder / "checks.toml").is_file()
-    return GROUP in project.get("entry-points", {}) and project.get("name") != ENGINE
 
 
 def _holder(file: Path) -> Path | None:

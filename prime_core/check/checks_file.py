@@ -13,10 +13,12 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from prime_core.api import FormatError
+from prime_core.check.plain_files import read_plain
 from prime_core.config.sections import PluginChoice
 
 NAME = "checks.toml"
 HERE = "{here}"
+LIMIT = 1 << 20  # bytes
 
 
 class _Strict(BaseModel):
@@ -79,12 +81,12 @@ def read_checks_file(folder: Path) -> ChecksFile:
         FormatError: it isn't TOML of this form.
     """
     path = folder / NAME
-    if not path.is_file():
+    if not path.exists():
         return ChecksFile()
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(read_plain(path, LIMIT).decode("utf-8"))
         return ChecksFile.model_validate(_placed(values, str(folder)))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise FormatError(f"not readable as TOML: {error}", where=str(path)) from error
     except ValidationError as error:
         lines = "; ".join(

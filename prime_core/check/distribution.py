@@ -18,8 +18,10 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from prime_core.api import FormatError
 from prime_core.check.checks_file import ChecksFile
 from prime_core.check.needs import in_the_way
+from prime_core.check.plain_files import read_plain
 
 SOURCE_LIMIT = 1 << 20  # bytes of a source file that a static rule reads
 SKIPPED = frozenset(
@@ -87,9 +89,9 @@ class Distribution:
         if self.source is None:
             return {}, ""
         try:
-            text = (self.source / "pyproject.toml").read_text(encoding="utf-8")
+            text = read_plain(self.source / "pyproject.toml", SOURCE_LIMIT).decode("utf-8")
             return tomllib.loads(text), ""
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except (OSError, FormatError, ValueError, RecursionError) as error:
             return {}, str(error)
 
     @property
@@ -229,9 +231,8 @@ class Distribution:
 def read_source(path: Path) -> str:
     """The beginning of a text file; "" where it can't be read."""
     try:
-        with path.open("rb") as file:
-            return file.read(SOURCE_LIMIT).decode("utf-8", "replace")
-    except OSError:
+        return read_plain(path, SOURCE_LIMIT, cut=True).decode("utf-8", "replace")
+    except (OSError, FormatError, ValueError):
         return ""
 
 

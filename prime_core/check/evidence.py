@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from prime_core.api import FormatError
+from prime_core.check.plain_files import read_plain
 from prime_core.check.rule import Finding, Result, failed, nothing_to_see
 from prime_core.check.subject import Subject
 from prime_core.hosting import values
@@ -42,9 +43,7 @@ def read(path: Path, kind: Kind) -> dict[str, Any]:
         FormatError: it isn't one of this kind, or was changed after it was sealed.
     """
     try:
-        if path.stat().st_size > LIMIT:
-            raise FormatError(f"it has more than {LIMIT >> 20} MiB")
-        content = values.mapping(json.loads(path.read_bytes()), "evidence")
+        content = values.mapping(json.loads(read_plain(path, LIMIT)), "evidence")
     except (OSError, ValueError, RecursionError) as error:
         raise FormatError(f"it can't be read: {error}") from error
     said = content.pop("sha256", None)

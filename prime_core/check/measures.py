@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import stat
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from prime_core.api import EnvironmentInfo, FormatError
+from prime_core.check.plain_files import read_plain
 from prime_core.hosting import values, wire
 
 RESULT_LIMIT = 512 << 20  # bytes of a child's result that are read
@@ -41,13 +40,7 @@ def read_left(path: Path) -> bytes:
         OSError: there is none.
         FormatError: it's no plain file, or too large.
     """
-    # Without O_NONBLOCK, opening a pipe would wait for somebody who writes.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or found.st_size > RESULT_LIMIT:
-            raise FormatError("what it left is too large, or no plain file")
-        return file.read(RESULT_LIMIT)
+    return read_plain(path, RESULT_LIMIT, follow=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,11 @@ from prime_core.api import EnvironmentInfo, FormatError, Message, Task
 from prime_core.api.datasets import tasks_digest
 from prime_core.check.checks_file import CaseEntry
 from prime_core.check.measures import ListedTask, Listing, TaskView
+from prime_core.check.plain_files import read_plain
 from prime_core.check.subject import Blocked
 from prime_core.hosting import values
 
+LIMIT = 64 << 20  # bytes of a file of tasks
 # Numbers of one length, none a part of another, each once: the least that a verifier tells apart.
 GOLDS = tuple(str(1009 + 373 * k) for k in range(24))
 
@@ -55,11 +57,11 @@ def _rows(path: str) -> list[dict[str, Any]]:
         Blocked: it can't be read as JSON objects that each hold a completion.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = read_plain(Path(path), LIMIT).decode("utf-8").splitlines()
         rows = [values.mapping(json.loads(line), "a task") for line in lines if line.strip()]
         for row in rows:
             values.text(row.get("completion"), "completion")
-    except (OSError, ValueError, FormatError) as error:
+    except (OSError, ValueError, RecursionError, FormatError) as error:
         raise Blocked(f"the tasks of {path} can't be read: {error}") from error
     return rows
 

@@ -20,7 +20,8 @@ def examine(subject: Subject) -> Result:
         return failed(Finding(f"pyproject.toml can't be read: {found.pyproject_error}",
                               path="pyproject.toml", line=1))  # fmt: skip
     if found.source is not None:
-        dynamic = found.project.get("dynamic", [])
+        said = found.project.get("dynamic")
+        dynamic = said if isinstance(said, list) else []
         values = {key: found.project.get(key) or (key in dynamic) for key in WANTED}
     else:
         fields = {"name": "Name", "version": "Version", "description": "Summary",

@@ -108,13 +108,15 @@ def full_weights(policy: PolicyModel, world: World, dtype: torch.dtype) -> dict[
     Collective: one parameter at a time is whole on every rank. Tied weights appear once.
     """
     weights: dict[str, Tensor] = {}
-    for name, parameter in policy.named_parameters():
-        whole = parameter.detach()
-        if isinstance(whole, DTensor):
-            # One rank's part is all there is; gathering it costs ten times the copy.
-            whole = whole.to_local() if world.size == 1 else whole.full_tensor()
-        if world.leads:
-            weights[hub_name(name)] = whole.to(device="cpu", dtype=dtype, copy=True).contiguous()
+    with torch.no_grad():
+        for name, parameter in policy.named_parameters():
+            whole: Tensor = parameter
+            if isinstance(whole, DTensor):
+                # One rank's part is all there is; gathering it costs ten times the copy.
+                whole = whole.to_local() if world.size == 1 else whole.full_tensor()
+            if world.leads:
+                copied = whole.to(device="cpu", dtype=dtype, copy=True)
+                weights[hub_name(name)] = copied.contiguous()
     return weights
 
 

@@ -204,9 +204,8 @@ class Trainer:
         Returns False where these aren't the bits that were sealed under the version before.
         """
         weights = full_weights(self.policy, self.world, self.served_dtype)
-        same = self.broadcast.start(version, weights) if self.world.leads else True
-        self.bank.remember(version)
-        return same
+        self.bank.remember(version)  # before the thread starts, which would compete with it
+        return self.broadcast.start(version, weights) if self.world.leads else True
 
     def _drop_weights(self, version: int) -> None:
         resumes_at = (checkpoints(self.run_dir) or [0])[-1]

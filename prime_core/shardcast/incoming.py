@@ -112,7 +112,8 @@ class Incoming:
         offset = index * self.reader.header.shard_size + start
         try:
             while data:
-                written = os.pwrite(file.number, data, offset)
+                with file.writing:
+                    written = os.pwrite(file.number, data, offset)
                 data, offset = data[written:], offset + written
         except OSError as error:
             raise self._failed(error) from error
@@ -264,6 +265,8 @@ class _File:
 
     def __init__(self, path: Path, flags: int) -> None:
         self.number = os.open(path, flags | os.O_CLOEXEC, 0o644)
+        # The kernel lets one thread at a time write to a file; the others would spin.
+        self.writing = threading.Lock()
 
     def extend(self, size: int) -> None:
         """Give it its full size, where the disk has the room; OSError(ENOSPC) where it hasn't.
@@ -278,7 +281,8 @@ class _File:
     def reserve(self, offset: int, size: int) -> None:
         """Have the blocks of a shard before it comes; OSError(ENOSPC) where there are none."""
         try:
-            os.posix_fallocate(self.number, offset, size)
+            with self.writing:
+                os.posix_fallocate(self.number, offset, size)
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
                 raise

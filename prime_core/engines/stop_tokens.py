@@ -1,6 +1,6 @@
 """The end-of-sequence tokens of a model directory, without building the model.
 
-Called by validators; engines that generate ask their library for the same.
+Called by engines and validators, who have to agree on where a turn ends.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from prime_core.api import (
 )
 from prime_core.engines.fitting import fit_of
 from prime_core.engines.model_files import build_model
+from prime_core.engines.stop_tokens import stop_tokens
 from prime_core.engines.strict_load import LoadReport, load_weights
 from prime_core.engines.transformers.plugin import TransformersParams
 
@@ -164,7 +165,7 @@ class TransformersEngine:
             )
         report = load_weights(model, policy.weights)
         if model is not self._model:
-            stop_ids = _stop_ids(model, policy.model_dir)
+            stop_ids = stop_tokens(policy.model_dir)
             if self._forward is not None:
                 self._forward.close()
             self._model, self._model_dir, self._stop_ids = model, policy.model_dir, stop_ids
@@ -208,21 +209,3 @@ class TransformersEngine:
             fit.check_prefill(request)
         with torch.inference_mode():
             return prefill(self._forward, requests, self.params.batch_size)
-
-
-def _stop_ids(model: Any, model_dir: Path) -> frozenset[int]:
-    """Every EOS id: of generation_config.json where it names one, else of config.json."""
-    from transformers import GenerationConfig
-
-    found: int | list[int] | None = None
-    if (model_dir / "generation_config.json").is_file():
-        found = GenerationConfig.from_pretrained(str(model_dir)).eos_token_id
-    if found is None:
-        found = getattr(model.config, "eos_token_id", None)
-    if found is None:
-        raise EngineError(
-            "no EOS token: every completion would run into its limit",
-            where=str(model_dir),
-            fix="set eos_token_id in generation_config.json",
-        )
-    return frozenset([found] if isinstance(found, int) else found)

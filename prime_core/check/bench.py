@@ -18,6 +18,7 @@ from prime_core.check.subject import Blocked
 Item = tuple[int, str]
 
 FIRST, LARGEST = 8, 256  # completions that are sent at once
+LOSSES = {"timeout": 4, "crash": 1, "protocol": 1, "memory": 1}  # by kind of error
 MOST_LOST = 24  # what lost hosts may cost, see `loss`, before a verifier isn't asked any more
 
 
@@ -73,7 +74,7 @@ class Judged:
 def loss(score: Score) -> int:
     """What an error cost: each of these kinds is tried twice, and a new host is started for it."""
     kind = str(score.evidence.get("kind", "")) if score.status == "error" else ""
-    return {"timeout": 4, "crash": 1, "protocol": 1, "memory": 1}.get(kind, 0)
+    return LOSSES.get(kind, 0)
 
 
 class Bench:
@@ -136,6 +137,10 @@ class Bench:
                 self._losses += loss(one)
                 self.last_loss = f"{one.evidence.get('kind')}: {one.evidence.get('detail')}"[:200]
         return found
+
+    def forgive(self) -> None:
+        """Ask again, whatever was lost so far."""
+        self._losses = 0
 
     async def close(self) -> None:
         """End its processes."""

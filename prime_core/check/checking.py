@@ -26,7 +26,7 @@ from prime_core.check.limits import Limits
 from prime_core.check.outcome import Outcome, Report, outcome_of
 from prime_core.check.registry import chosen
 from prime_core.check.rule import TIME_LIMIT_S, Level, Result, Rule, blocked
-from prime_core.check.shrink import shrunk
+from prime_core.check.shrink import shrinks, shrunk
 from prime_core.check.staging import normalised, stage
 from prime_core.check.subject import Blocked, Subject
 from prime_core.hub import Hub
@@ -81,11 +81,13 @@ async def _check(order: Order, scratch: Path) -> Report:
     salt = json.dumps(asdict(order.limits)) + launcher.isolation + str(order.python)
     cache = Cache(order.cache, distribution, salt)
     try:
-        outcomes = [
-            await _outcome(order, rule, subject, cache)
-            for rule in rules
-            for subject in subjects(rule, distribution, lab)
-        ]
+        looked = [(rule, each) for rule in rules for each in subjects(rule, distribution, lab)]
+        outcomes = [await _outcome(order, rule, subject, cache) for rule, subject in looked]
+        if order.shrink:
+            outcomes = [
+                await _smaller(order, outcome, subject, cache)
+                for outcome, (_, subject) in zip(outcomes, looked, strict=True)
+            ]
     finally:
         await lab.close()
     cache.save()
@@ -137,10 +139,18 @@ async def _outcome(order: Order, rule: Rule, subject: Subject, cache: Cache) -> 
     order.progress(f"{rule.id} {rule.name}: {subject.label}")
     started = time.monotonic()
     result = await examine(rule, subject)
-    if order.shrink and subject.kind in ("environment", "verifier"):
-        result = await shrunk(result, subject)
     cache.put(rule, subject.key(), result)
     return outcome_of(rule, subject.label, result, exempt, time.monotonic() - started)
+
+
+async def _smaller(order: Order, outcome: Outcome, subject: Subject, cache: Cache) -> Outcome:
+    """The outcome with the smallest completions that show its findings."""
+    if not shrinks(outcome.rule) or not any(finding.exploit for finding in outcome.findings):
+        return outcome
+    order.progress(f"{outcome.rule.id} {outcome.rule.name}: shrinking what {subject.label} said")
+    result = await shrunk(Result(outcome.findings, outcome.measures), subject)
+    cache.put(outcome.rule, subject.key(), result)
+    return replace(outcome, findings=result.findings)
 
 
 async def examine(rule: Rule, subject: Subject) -> Result:

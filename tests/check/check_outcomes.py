@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from prime_core.check.limits import Limits
 from prime_core.check.outcome import Report
+
+SMALL = Limits(tasks=40, sample=24, item_s=1.5)  # of checks of the small distributions
 
 
 def failed(report: Report) -> set[str]:

@@ -6,13 +6,11 @@ from collections.abc import Callable
 
 import pytest
 from check_fixtures import write
+from check_outcomes import SMALL
 from check_words import Files
 
 from prime_core.check.checking import Order, check
-from prime_core.check.limits import Limits
 from prime_core.check.outcome import Report
-
-SMALL = Limits(tasks=40, sample=24, item_s=1.5)
 
 
 @pytest.fixture(scope="session")

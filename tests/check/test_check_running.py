@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from check_fixtures import BAD, write
-from check_outcomes import failed
+from check_outcomes import SMALL, failed
 from check_words import GOOD
 
 from prime_core.api import RunError
@@ -60,6 +60,38 @@ def test_a_long_exploit_shrinks_to_what_pays(checked: Callable[..., Report]) -> 
     exploit = report.outcomes[0].findings[0].exploit
     assert exploit is not None
     assert exploit.text == "SystemExit"
+
+
+@pytest.mark.slow
+def test_a_completion_that_hangs_shrinks_as_far_as_hosts_last(
+    checked: Callable[..., Report],
+) -> None:
+    report = checked(BAD["R02"](), "R02", "L01", shrink=True)
+    said = {outcome.rule.id: outcome for outcome in report.outcomes}
+    assert (said["R02"].status, said["L01"].status) == ("failed", "passed")
+    exploit = said["R02"].findings[0].exploit
+    assert exploit is not None
+    assert exploit.text == "9**9"
+    assert exploit.detail.startswith("timeout")
+
+
+def test_gold_that_is_refused_stays_whole(checked: Callable[..., Report]) -> None:
+    report = checked(BAD["T01"](), "T01", shrink=True)
+    exploits = [finding.exploit for finding in report.outcomes[0].findings]
+    assert all(each is not None and len(each.text) == 5 for each in exploits)
+
+
+def test_what_the_cache_knows_shrinks_too(tmp_path: Path) -> None:
+    folder = write(BAD["H07"](), tmp_path / "words")
+    for shrink, cached in ((False, False), (True, True)):
+        order = Order(
+            str(folder), "silver", ("H07",), cache=tmp_path / "cache", shrink=shrink, limits=SMALL
+        )
+        (outcome,) = check(order).outcomes
+        assert outcome.cached is cached
+        exploit = outcome.findings[0].exploit
+        assert exploit is not None
+        assert (exploit.text == "SystemExit") is shrink
 
 
 def test_formats_say_rule_sight_and_fix(checked: Callable[..., Report]) -> None:

@@ -7,23 +7,22 @@
 Every submission is judged in full by the validator's own code, with the checks of the run; CPU is
 that of this process. Parts: honest (nodes that differ in attention, batches, thread count and,
 with --vllm, engine), attacks, alone (each model check by itself), stale (detection power by
-learning rate and lag), tokens (int8 weights with honest proofs, by tokens of a file), fuzz.
+learning rate and lag), tokens (what hides in rounding, by tokens of a file), fuzz.
 With --out each result is kept as soon as it is there, and a run that was stopped goes on from it.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
+
+from attacking.kept import Kept
+from attacking.tokens import by_tokens
 
 from prime_core.config.sections import RunConfig
 from prime_core.testing.attacks import playing, staleness, table
@@ -37,56 +36,17 @@ from prime_core.testing.attacks.world import World, open_world
 ALONE = ("termination", "logprobs", "sampling", "replay", "toploc")
 RATES = (1e-6, 1e-5, 1e-4, 1e-3)
 LAGS = (1, 2, 4, 8)
-GROUPS = (1, 2, 4, 8, 16)  # of a file, in the part `tokens`
 PARTS = "honest,attacks,alone,stale,tokens,fuzz"
 
 
-class Kept:
-    """Results by part and name, written after each; results of the same settings are taken up."""
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        self._path: Path | None = options.out
-        named = ("model", "dtype", "size", "count", "honest", "fuzz")
-        self._settings = {name: getattr(options, name) for name in named}
-        self._all: dict[str, Any] = {"settings": self._settings, "parts": {}}
-        if self._path is not None and self._path.exists():
-            found = json.loads(self._path.read_text(encoding="utf-8"))
-            if found["settings"] != self._settings:
-                sys.exit(f"{self._path} holds results of other settings: {found['settings']}")
-            self._all = found
-        self._all["version"] = _version()
-
-    def get(self, part: str, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The result of that name, made where it isn't there yet."""
-        results = self._all["parts"].setdefault(part, {})
-        if name not in results:
-            started = time.process_time()
-            found = make()
-            spent = time.process_time() - started
-            found["measured"] = {"cpu_s": round(spent, 1), "load": round(os.getloadavg()[0], 1)}
-            results[name] = json.loads(json.dumps(found))
-            self._write()
-            print(f"{part} {name}: {spent:.0f} s of CPU", file=sys.stderr, flush=True)
-        return dict(results[name])
-
-    def _write(self) -> None:
-        if self._path is not None:
-            partial = self._path.with_suffix(".partial")
-            partial.write_text(json.dumps(self._all, indent=1) + "\n", encoding="utf-8")
-            partial.replace(self._path)
-
-
-def _version() -> str:
-    root = Path(__file__).parent
-    found = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=root, capture_output=True, text=True
-    )
-    return found.stdout.strip() or "unknown"
-
-
-def prepare(model: str, dtype: str, folder: Path, **values: Any) -> RunConfig:
+def prepare(options: argparse.Namespace, folder: Path, **values: Any) -> RunConfig:
     """The run that is attacked."""
-    return (prepare_tiny if model == "tiny" else prepare_smollm2)(folder, dtype=dtype, **values)
+    values |= {"dtype": options.dtype, "size": options.size}
+    if options.model == "smollm2":
+        return prepare_smollm2(folder, **values)
+    if options.vllm:
+        values["heads"] = 2  # vLLM on a CPU wants heads of 32 channels
+    return prepare_tiny(folder, **values)
 
 
 def main() -> None:
@@ -106,7 +66,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.quick:
         options.count, options.honest, options.fuzz = 8, 32, 500
-    kept = Kept(options)
+    named = ("model", "dtype", "size", "count", "honest", "fuzz", "vllm")
+    kept = Kept(options.out, {name: getattr(options, name) for name in named})
     show = table.markdown if options.markdown else table.text
 
     def say(title: str, rows: Any) -> None:
@@ -117,14 +78,9 @@ def main() -> None:
     started = time.process_time()
     parts = set(options.only.split(","))
     with tempfile.TemporaryDirectory() as folder:
-        values = {"size": options.size}
-        if options.vllm and options.model == "tiny":
-            values["heads"] = 2
-        config = prepare(options.model, options.dtype, Path(folder), **values)
+        config = prepare(options, Path(folder))
         with open_world(config) as world:
             run(world, options, parts, say, kept)
-    if "tokens" in parts:
-        say("int8 weights with honest proofs, by tokens", by_tokens(options, kept))
 
 
 def run(world: World, options: Any, parts: set[str], say: Any, kept: Kept) -> None:
@@ -134,7 +90,7 @@ def run(world: World, options: Any, parts: set[str], say: Any, kept: Kept) -> No
         noises = honest(world, judge, options, kept)
         say("honest nodes", [table.noise_row(each) for each in noises])
         say("cost of the checks", table.cost_rows(noises))
-    if not parts & {"attacks", "stale", "alone", "fuzz"}:
+    if not parts & {"attacks", "stale", "alone", "tokens", "fuzz"}:
         return
     attempts = playing.base(world, judge, options.count)
     if "attacks" in parts:
@@ -150,6 +106,9 @@ def run(world: World, options: Any, parts: set[str], say: Any, kept: Kept) -> No
         say("stale weights", stale(world, judge, attempts, options, kept))
     if "alone" in parts:
         say("each check alone", alone(world, attempts[: max(1, options.count // 3)], kept))
+    if "tokens" in parts:
+        rows = by_tokens(prepare, options, honest(world, judge, options, kept), kept)
+        say("what hides in rounding: caught by default / fitted thresholds", rows)
     if "fuzz" in parts:
 
         def mutate() -> dict[str, Any]:
@@ -220,35 +179,6 @@ def alone(world: World, attempts: list[Attempt], kept: Kept) -> list[dict[str, A
 
         row = kept.get("alone", attack.name, asked)
         rows.append({name: row[name] for name in ("attack", *ALONE)})
-    return rows
-
-
-def by_tokens(options: Any, kept: Kept) -> list[dict[str, Any]]:
-    """How often int8 weights are found behind honest proofs, by groups of a file."""
-    rows = []
-    for groups in GROUPS:
-
-        def played(groups: int = groups) -> dict[str, Any]:
-            with tempfile.TemporaryDirectory() as folder:
-                config = prepare(options.model, options.dtype, Path(folder), groups=groups)
-                with open_world(config) as world:
-                    judge = Judge(world)
-                    attempts = playing.base(world, judge, max(4, options.count // groups))
-                    (attack,) = playing.chosen(world, ["int8-honest-proofs"])
-                    result = playing.play(world, judge, attack, attempts)
-            lengths = [sum(row.length for row in each.rows) for each in attempts]
-            mean = sum(lengths) / len(lengths)
-            return {**table.values([result])[0], "groups": groups, "tokens": mean}
-
-        found = kept.get("tokens", str(groups), played)
-        result = table.result_of(found)
-        row = table.attack_row(result)
-        rows.append(
-            {
-                "tokens a file": f"{found['tokens']:.0f}",
-                **{name: row[name] for name in ("caught", "at least", "caught by")},
-            }
-        )
     return rows
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from prime_core.store.assigner import Assigner
 from prime_core.store.counter import StepRules
 from prime_core.store.objects import ObjectStore
 from prime_core.store.outcomes import OutcomeLog
+from prime_core.store.polling import poll_until_finished
 from prime_core.store.records import Closed, Decision, Dispatch, Key, Receipt
 from prime_core.store.submission import FILE_LIMIT
 from prime_core.store.view import (
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("prime_core.intake")
 
-POLL_S = 0.015  # a local store's listing costs about 50 microseconds a step
-REMOTE_POLL_S = 1.0
 SAY_EVERY_S = 10.0
 UNREAD = "0" * 64  # SHA-256 in the receipt of a file above the size limit, which nobody reads
 
@@ -277,17 +275,11 @@ def run(config: RunConfig) -> None:
     from prime_core.trainer.intake_setup import open_tools
 
     tools = open_tools(config)
-    local = tools.store.local_path(layout.RUN) is not None
     intake = Intake(tools)
-    idle_since, said = time.time(), time.monotonic()
-    while not intake.finished:
-        if intake.poll():
-            idle_since, said = time.time(), time.monotonic()
-            continue
-        if time.monotonic() - said > SAY_EVERY_S:
-            said = time.monotonic()
-            waiting = intake.waiting_for()
-            logger.info("waiting for %s since %s", waiting, time.ctime(idle_since))
-            waits = {"waiting_for": waiting, "waiting_s": time.time() - idle_since}
-            tools.log(intake.state.first_open, waits)
-        time.sleep(POLL_S if local else REMOTE_POLL_S)
+    poll_until_finished(
+        intake,
+        tools.store,
+        lambda waits: tools.log(intake.state.first_open, waits),
+        logger=logger,
+        say_every_s=SAY_EVERY_S,
+    )

@@ -26,6 +26,7 @@ from prime_core.signing import Signer
 from prime_core.store import layout
 from prime_core.store.counter import StepRules
 from prime_core.store.objects import ObjectExistsError, ObjectStore
+from prime_core.store.polling import poll_until_finished
 from prime_core.store.records import Dispatch, Key
 from prime_core.store.submission import FILE_LIMIT
 from prime_core.store.verdicts import Verdict, VerdictBook, write_verdict
@@ -54,8 +55,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("prime_core.validator")
 
-POLL_S = 0.02
-REMOTE_POLL_S = 1.0
 SAY_EVERY_S = 30.0
 RETRY_S = 1.0
 UNREAD = "0" * 64  # SHA-256 in the verdict on a file above the size limit, which nobody reads
@@ -284,16 +283,10 @@ def run(config: RunConfig, index: int = 0) -> None:
 
     with open_tools(config, index) as tools:
         validator = Validator(tools)
-        local = tools.store.local_path(layout.RUN) is not None
-        idle_since, said = time.time(), time.monotonic()
-        while not validator.finished:
-            if validator.poll():
-                idle_since, said = time.time(), time.monotonic()
-                continue
-            if time.monotonic() - said > SAY_EVERY_S:
-                said = time.monotonic()
-                waiting = validator.waiting_for()
-                logger.info("waiting for %s since %s", waiting, time.ctime(idle_since))
-                waits = {"waiting_for": waiting, "waiting_s": time.time() - idle_since}
-                tools.log(validator.view.first_open, waits)
-            time.sleep(POLL_S if local else REMOTE_POLL_S)
+        poll_until_finished(
+            validator,
+            tools.store,
+            lambda waits: tools.log(validator.view.first_open, waits),
+            logger=logger,
+            say_every_s=SAY_EVERY_S,
+        )

@@ -22,7 +22,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    with open_world(prepare_smollm2(tmp_path_factory.mktemp("smollm2"))) as opened:
+    with open_world(prepare_smollm2(tmp_path_factory.mktemp("smollm2"), size=2)) as opened:
         yield opened
 
 

@@ -1,0 +1,1 @@
+"""The parts of `attacks.py` that stand on their own: results that are kept, thresholds, power."""

@@ -28,6 +28,7 @@ from broadcasting.tree import (
     relay,
     started,
     wait_for,
+    warm_up,
 )
 
 SHARD = 16 * 2**20
@@ -82,18 +83,20 @@ def machine(mib: int, rounds: int, scratch: Path, venv: Path) -> dict[str, float
     python = peers.make_venv(venv)
     for number in range(rounds):
         folder = scratch / f"round-{number}"
+        warm_up(scratch, 3 * weights.stat().st_size)
         before = cpu_s()
         ours.append(through_relay(weights, folder / "ours"))
         ours[-1]["cpu_s"] = cpu_s() - before
-        before = cpu_s()
         say(f"ours {ours[-1]['seconds']:.2f} s")
         shutil.rmtree(folder)
+        before = cpu_s()
         if (seconds := peers.nginx(weights, folder / "nginx")) is not None:
             plain.append(seconds)
             found["nginx_cpu_s"] = cpu_s() - before
             say(f"nginx {seconds:.2f} s")
             shutil.rmtree(folder)
         if python is not None and number == 0:
+            warm_up(scratch, 3 * weights.stat().st_size)
             before = cpu_s()
             public.append(peers.public(python, weights, folder / "public"))
             found["public_cpu_s"] = cpu_s() - before
@@ -122,6 +125,10 @@ def shaped(scratch: Path, mib: int, mbit: int) -> dict[str, float]:
         found[f"depth_{depth}_s"] = links.chain(weights, scratch / f"depth{depth}", depth, mbit)
         say(f"depth {depth} {found[f'depth_{depth}_s']:.2f} s")
     found["depth_3_times_1"] = found["depth_3_s"] / found["depth_1_s"]
+    found["loss_1_percent_s"] = links.chain(weights, scratch / "loss", 1, mbit, loss=10)
+    found["delay_50_ms_s"] = links.chain(weights, scratch / "delay", 1, mbit, delay_ms=50)
+    for name in ("loss_1_percent", "delay_50_ms"):
+        say(f"{name} {found[f'{name}_s']:.2f} s")
     seconds = links.fan(weights, scratch / "fast", (1000,), 1, 1000, "sampled")
     found["one_client_mbit_s"] = bits / seconds / 1e6
     few = scratch / "few.safetensors"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,11 @@ from broadcasting.tree import Client, make_run, origin, publish, relay, started
 
 PORT = 8470
 SHARD = 4 * 2**20
+LOSS = """\
+add table inet loss
+add chain inet loss input {{ type filter hook input priority 0; }}
+add rule inet loss input meta l4proto tcp numgen random mod 1000 < {loss} drop
+"""
 _PREFIX = f"psc{os.getpid() % 10000}"
 
 
@@ -49,7 +55,9 @@ def network(rates: Mapping[str, int]) -> Iterator[dict[str, str]]:
             _run(f"ip -n {host} addr add {addresses[name]}/24 dev eth0")
             _run(f"ip -n {host} link set eth0 up")
             _run(f"ip -n {host} link set lo up")
-            burst = max(64, rate // 8)  # kB: some milliseconds at the rate
+            # kB; with 64 tbf would cut each large packet of the kernel into small ones, for several
+            # times the processor time
+            burst = max(256, rate // 8)
             shape = f"root tbf rate {rate}mbit burst {burst}kb latency 50ms"
             _run(f"tc -n {host} qdisc add dev eth0 {shape}")
             _run(f"tc -n {switch} qdisc add dev p{number} {shape}")
@@ -69,8 +77,16 @@ def inside(name: str) -> list[str]:
     return ["ip", "netns", "exec", space(name)]
 
 
-def chain(weights: Path, folder: Path, depth: int, rate: int) -> float:
-    """Seconds from the publish call to a client's verified file through `depth` relays."""
+def chain(
+    weights: Path, folder: Path, depth: int, rate: int, *, loss: int = 0, delay_ms: int = 0
+) -> float:
+    """Seconds from the publish call to a client's verified file through `depth` relays.
+
+    Args:
+        rate: of every link, Mbit/s.
+        loss: packets that each host drops of those it gets, per mille; a packet may hold 64 KiB.
+        delay_ms: each way, between the last relay and the client.
+    """
     hosts = ["origin", *(f"relay{n}" for n in range(depth)), "client"]
     make_run(folder / "run")
     with ExitStack() as stack:
@@ -80,11 +96,29 @@ def chain(weights: Path, folder: Path, depth: int, rate: int) -> float:
             name = f"relay{number}"
             listen = f"{address[name]}:{PORT}"
             up = _serve(stack, address, name, relay([up], folder / name, listen))
+        if delay_ms:
+            up = _delay(stack, address, hosts[-2], up, delay_ms)
         client = Client([up], folder / "client", inside=inside("client"))
         client.ready()
+        if loss:
+            for name in hosts:
+                _run(" ".join(inside(name)), "nft", LOSS.format(loss=loss))
         client.go()
         called = publish(folder / "run", weights, SHARD)
         return client.result().done - called
+
+
+def _delay(
+    stack: ExitStack, address: Mapping[str, str], name: str, target: str, delay_ms: int
+) -> str:
+    """Put a proxy before a server, on its host; its address once it answers there."""
+    listen = f"{address[name]}:{PORT + 1}"
+    words = [sys.executable, str(Path(__file__).with_name("delay.py")), listen, target]
+    process = subprocess.Popen([*inside(name), *words, str(delay_ms)])
+    stack.callback(process.wait)
+    stack.callback(process.kill)
+    _wait_for(name, listen)
+    return listen
 
 
 def fan(
@@ -123,10 +157,14 @@ def fan(
 def _serve(stack: ExitStack, address: Mapping[str, str], name: str, words: list[str | Path]) -> str:
     """Start a server on a host; its address once it answers there."""
     stack.enter_context(started(words, inside=inside(name)))
-    url = f"http://{address[name]}:{PORT}/health"
+    _wait_for(name, f"{address[name]}:{PORT}")
+    return f"{address[name]}:{PORT}"
+
+
+def _wait_for(name: str, listen: str) -> None:
+    url = f"http://{listen}/health"
     probe = ["wget", "-q", "-O", "-", "--tries=100", "--retry-connrefused", "--waitretry=1", url]
     subprocess.run([*inside(name), *probe], check=True, capture_output=True)
-    return f"{address[name]}:{PORT}"
 
 
 def _until_held(folder: Path) -> None:

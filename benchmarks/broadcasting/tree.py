@@ -52,6 +52,18 @@ def make_weights(path: Path, size: int) -> None:
             file.write(os.urandom(2**20))
 
 
+def warm_up(folder: Path, size: int) -> None:
+    """Touch as much memory as a transfer's files take.
+
+    A virtual machine's host may have to find it first, which whoever writes first would pay for.
+    """
+    block = bytes(2**20)
+    with (folder / "warm").open("wb") as file:
+        for _ in range(size // 2**20):
+            file.write(block)
+    (folder / "warm").unlink()
+
+
 def make_run(folder: Path) -> None:
     """A run directory that an origin takes."""
     folder.mkdir(parents=True)

@@ -8,6 +8,7 @@ Invariant: a distribution that neither the wheel nor its requirements require ca
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import json
 import os
 import subprocess
@@ -108,7 +109,9 @@ def main(arguments: list[str]) -> None:
     found: dict[str, Any] = {"unmet": [], "pip": "", "required": 0}
     need = needs(request["requirements"], request["name"])
     found["unmet"], found["required"] = need.unmet, len(need.found)
-    if not need.unmet:
+    if importlib.util.find_spec("pip") is None:
+        found["unmet"] = ["this Python has no pip; python -m ensurepip gives it one"]
+    if not found["unmet"]:
         beside = need.found | needs(sorted(providers(request["selected"])), "the check").found
         beside.pop(request["name"], None)
         venv.EnvBuilder(symlinks=True, with_pip=False).create(folder)

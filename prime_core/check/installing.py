@@ -67,7 +67,7 @@ async def install_alone(subject: Subject) -> Installed:
     said = _read(result, ended, "making a clean environment")
     unmet = values.sequence(said.get("unmet"), "unmet", values.text)
     if unmet:
-        raise Blocked(f"{unmet[0]} (P08 looks at its own requirements)")
+        raise Blocked(f"it can't be installed alone here: {unmet[0]}")
     required = values.whole(said.get("required"), "required")
     pip = values.text(said.get("pip"), "pip")
     if pip:

@@ -1,10 +1,11 @@
-"""A run whose weights come through an origin and two relays, one of which is killed in mid-run."""
+"""A run through two relays, one of which dies, to two workers, one of which gets weights late."""
 
 from __future__ import annotations
 
 import json
 import re
 import subprocess
+import threading
 from pathlib import Path
 
 import psutil
@@ -30,7 +31,7 @@ TREE = """
 [shardcast]
 mode = "tree"
 relays = 2
-shard_bytes = 20000
+shard_bytes = 4000
 """
 
 
@@ -42,6 +43,39 @@ def process_of(supervisor: int, words: str) -> psutil.Process | None:
         except psutil.Error:
             continue
     return None
+
+
+def hold_back(run_dir: Path, supervisor: int, over: threading.Event, held: list[int]) -> None:
+    """Stop one worker's client in mid-transfer until the other worker generates on that version."""
+    policies = run_dir / "shardcast/client-worker-1/policies"
+    client = None
+    while not held and not over.wait(0.002):
+        for version in range(1, STEPS - 1):
+            directory = policies / f"{version:06d}"
+            if (directory / "seal.json").exists() or not (directory / "header.json").exists():
+                continue
+            client = client or process_of(supervisor, "--node worker-1 --relays")
+            assert client is not None
+            client.suspend()
+            if not (directory / "seal.json").exists():
+                held.append(version)
+                while not generated(run_dir, "worker-0", version) and not over.wait(0.05):
+                    pass
+            client.resume()
+            break
+
+
+def generated(run_dir: Path, node: str, version: int) -> list[tuple[float, float]]:
+    """When a worker generated on a version: spans of wall-clock microseconds."""
+    return spans_of(run_dir, node, "generate", version)
+
+
+def spans_of(run_dir: Path, process: str, name: str, version: int) -> list[tuple[float, float]]:
+    return [
+        (span["ts"], span["ts"] + span["dur"])
+        for span in read_trace(run_dir).get(process, [])
+        if span["name"] == name and span["args"]["version"] == version
+    ]
 
 
 def test_a_run_through_relays_survives_one_of_them(tiny_model: Path, tmp_path: Path) -> None:
@@ -57,7 +91,9 @@ def test_a_run_through_relays_survives_one_of_them(tiny_model: Path, tmp_path: P
         text=True,
         env=environment(),
     ) as process:
-        killed = False
+        killed, over, held = False, threading.Event(), list[int]()
+        slowing = threading.Thread(target=hold_back, args=(run_dir, process.pid, over, held))
+        slowing.start()
         while process.poll() is None:
             if not killed and len(sealed_versions(ObjectStore(str(run_dir)))) >= 2:
                 relay = process_of(process.pid, "prime_core relay")
@@ -72,6 +108,8 @@ def test_a_run_through_relays_survives_one_of_them(tiny_model: Path, tmp_path: P
                 process.wait(0.2)
             except subprocess.TimeoutExpired:
                 continue
+        over.set()
+        slowing.join()
         assert process.stdout is not None
         assert process.stderr is not None
         told, errors = process.stdout.read(), process.stderr.read()
@@ -82,6 +120,14 @@ def test_a_run_through_relays_survives_one_of_them(tiny_model: Path, tmp_path: P
     assert len(steps_of(run_dir)) == STEPS
     outcomes(run_dir)
     assert listening == set(), "nodes serve nobody"
+    (version,) = held
+    (fetched,) = spans_of(run_dir, "client-worker-1", "fetch", version)
+    meanwhile = [
+        span
+        for span in generated(run_dir, "worker-0", version)
+        if fetched[0] < span[0] and span[1] < fetched[1]
+    ]
+    assert meanwhile, "the fast node generated on what the slow one was still downloading"
     _check_that_weights_came_through_relays(run_dir)
 
 

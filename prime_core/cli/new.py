@@ -91,7 +91,7 @@ def _create(kind: str, given: dict[str, Any]) -> None:
                    "side by side neither can be used: choose another name", err=True)  # fmt: skip
     click.echo(f"made {made}")
     click.echo("next:")
-    click.echo(f"  cd {made} && pip install -e '.[test]' && pytest -q")
+    click.echo(f"  cd {made} && pip install -e '.[test]' hatchling && pytest -q")
     click.echo("  prime-core check . --level bronze")
 
 

@@ -15,7 +15,7 @@ from prime_core.check.checks_file import CaseEntry
 from prime_core.check.distribution import Distribution, read_source
 from prime_core.check.evidence import read
 from prime_core.check.plain_files import read_plain
-from prime_core.check.registry import rules
+from prime_core.check.registry import find, rules
 from prime_core.check.staging import _checks
 from prime_core.check.subject import Blocked, Subject
 from prime_core.check.synthetic import listing
@@ -86,6 +86,16 @@ def test_a_value_of_another_type_never_breaks_a_static_rule(key: str, tmp_path: 
         found = Distribution(str(tmp_path), tmp_path, None, "no wheel")
         for rule in static:
             rule.examine(Subject(found, None))  # type: ignore[arg-type]
+
+
+def test_a_build_backend_that_is_not_here_is_named(tmp_path: Path) -> None:
+    folder = write(dict(GOOD), tmp_path)
+    said = "it ended with code 1: ModuleNotFoundError: No module named 'hatchling'"
+    for error, fix in ((said, "pip install 'hatchling'"), ("it ended with code 1", "")):
+        found = Distribution(str(folder), folder, None, error)
+        (finding,) = find("P06").examine(Subject(found, None)).findings  # type: ignore[arg-type, union-attr]
+        assert finding.fix.endswith(fix)
+        assert bool(finding.fix) is bool(fix)
 
 
 def test_a_readme_that_never_ends_is_cut(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import os
 import resource
 import shutil
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -40,8 +41,10 @@ def through_relay(weights: Path, folder: Path) -> dict[str, float]:
     """One transfer origin, relay, client on this machine."""
     make_run(folder / "run")
     up, down = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
-    with started(origin(folder / "run", up)), started(relay([up], folder / "relay", down)):
-        wait_for(up)
+    with ExitStack() as stack:
+        stack.enter_context(started(origin(folder / "run", up)))
+        wait_for(up)  # a relay that finds nobody there asks again a second later
+        stack.enter_context(started(relay([up], folder / "relay", down)))
         wait_for(down)
         client = Client([down], folder / "client")
         client.ready()

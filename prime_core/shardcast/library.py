@@ -99,6 +99,11 @@ class StoreLibrary:
             changed = True
         return changed
 
+    def author(self) -> tuple[str, str] | None:
+        """Who signs the versions, and of which run they are; None before there is one."""
+        begun = [held.reader for held in self._versions.values() if held.reader.begun]
+        return (begun[-1].signer, begun[-1].header.run_id) if begun else None
+
     def drop_collected(self) -> None:
         """Notice which versions' bytes the trainer has deleted."""
         for version, held in self._versions.items():

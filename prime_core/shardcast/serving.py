@@ -64,10 +64,12 @@ def run_origin(store: ObjectStore, listening: Listening) -> None:
 
     async def follow(server: Server) -> None:
         loop = asyncio.get_running_loop()
-        collect = loop.time()
+        collect, author = loop.time(), None
         while True:
             if library.refresh():
                 server.bell.ring()
+            if author is None and (author := library.author()):
+                logger.info("relays and clients need --signer %s --run-id %s", *author)
             if loop.time() - collect > _COLLECT_EVERY:
                 library.drop_collected()
                 collect = loop.time()

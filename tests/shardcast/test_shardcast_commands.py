@@ -25,7 +25,7 @@ def command(*words: object) -> list[str]:
 
 
 @contextmanager
-def process(*words: object, url: str) -> Iterator[subprocess.Popen[bytes]]:
+def process(*words: object, url: str, tells: bytes = b"") -> Iterator[subprocess.Popen[bytes]]:
     """A server process, once it answers; asserts that SIGTERM ends it well."""
     with subprocess.Popen(command(*words), stderr=subprocess.PIPE) as running:
         try:
@@ -41,6 +41,7 @@ def process(*words: object, url: str) -> Iterator[subprocess.Popen[bytes]]:
             _, told = running.communicate(timeout=60)
         assert running.returncode in (0, -9), told.decode()
         assert b"Traceback" not in told, told.decode()
+        assert tells in told
 
 
 def fetch(url: str, folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
@@ -58,7 +59,8 @@ def test_a_version_passes_origin_relay_and_client_processes(tmp_path: Path) -> N
     up, down, metrics = (f"127.0.0.1:{port}" for port in free_ports(3))
     taking = ["relay", "--upstream", f"http://{up}", "--dir", tmp_path / "relay", "--listen", down]
     taking += ["--signer", SIGNER.address, "--run-id", RUN, "--metrics", metrics]
-    with process("origin", run_dir, "--listen", up, url=f"http://{up}"):
+    needed = f"--signer {SIGNER.address} --run-id {RUN}".encode()
+    with process("origin", run_dir, "--listen", up, url=f"http://{up}", tells=needed):
         with process(*taking, url=f"http://{down}") as relay:
             done = fetch(f"http://{down}", tmp_path / "one", 1)
             assert done.returncode == 0, done.stderr

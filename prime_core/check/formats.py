@@ -16,7 +16,14 @@ from prime_core import __version__
 from prime_core.check.html_format import as_html
 from prime_core.check.outcome import Outcome, Report
 from prime_core.check.rule import Finding
-from prime_core.check.text_format import as_text, clean, printable, reproduce, score_text
+from prime_core.check.text_format import (
+    as_text,
+    clean,
+    printable,
+    reproduce,
+    score_text,
+    visible,
+)
 
 TEXT_LIMIT = 4000  # characters of a completion without a recipe in JSON
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -90,7 +97,7 @@ def as_junit(report: Report) -> str:
     counts = report.counts
     suite = ET.Element(
         "testsuite",
-        name=f"prime-core check {report.name} {report.version}",
+        name=_xml(clean(f"prime-core check {report.name} {report.version}")),
         tests=str(len(report.outcomes)),
         failures=str(counts["failed"]),
         errors=str(counts["undecided"]),
@@ -183,7 +190,7 @@ def _file(report: Report, finding: Finding) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return visible(text).replace("%", "%25").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
@@ -216,4 +223,4 @@ def render(report: Report, form: str, *, verbose: bool = False) -> str:
     """The report in one format; `verbose` matters to text alone."""
     if form == "text":
         return as_text(report, verbose=verbose)
-    return RENDERERS[form](report)
+    return visible(RENDERERS[form](report))

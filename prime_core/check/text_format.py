@@ -30,6 +30,11 @@ def clean(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
 
 
+def visible(text: str) -> str:
+    """The text with line ends, and without any other control character."""
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+
+
 def expression(exploit: Exploit) -> str:
     """A Python expression that gives the completion."""
     return exploit.recipe or ascii(exploit.text)
@@ -66,7 +71,7 @@ def reproduce(report: Report, outcome: Outcome, finding: Finding) -> str:
 
 def as_text(report: Report, *, verbose: bool = False) -> str:
     """The report for a terminal; `verbose` lists rules that passed, too."""
-    lines = [f"{report.name} {report.version}, isolation {report.isolation}"]
+    lines = [f"{clean(report.name)} {clean(report.version)}, isolation {report.isolation}"]
     blind: dict[str, list[str]] = {}
     for outcome in report.outcomes:
         if outcome.status == "undecided":
@@ -80,19 +85,20 @@ def as_text(report: Report, *, verbose: bool = False) -> str:
     lines.append(f"\n{said}; level reached: {report.reached} (asked: {report.asked})")
     if report.claimed and report.claimed != report.reached:
         lines.append(f"checks.toml claims {report.claimed}")
-    return "\n".join(lines)
+    return visible("\n".join(lines))
 
 
 def _outcome(report: Report, outcome: Outcome) -> Iterator[str]:
     rule = outcome.rule
     mark = MARKS[outcome.status]
-    yield f"{mark:<6} {rule.id} {rule.name} ({rule.level}) {outcome.subject}"
+    yield f"{mark:<6} {rule.id} {rule.name} ({rule.level}) {clean(outcome.subject)}"
     if outcome.status in ("passed",) and outcome.measures:
-        yield f"         {'; '.join(f'{key} {value}' for key, value in outcome.measures.items())}"
+        measures = "; ".join(f"{key} {value}" for key, value in outcome.measures.items())
+        yield f"         {clean(measures)}"
     if outcome.reason:
         yield f"         {outcome.status}: {clean(outcome.reason)}"
     for finding in outcome.findings:
-        place = f"{finding.path}:{finding.line}: " if finding.path else ""
+        place = f"{clean(finding.path)}:{finding.line}: " if finding.path else ""
         yield f"         {place}{clean(finding.seen)}"
         if finding.exploit is not None:
             exploit = finding.exploit
@@ -103,6 +109,6 @@ def _outcome(report: Report, outcome: Outcome) -> Iterator[str]:
             again = reproduce(report, outcome, finding)
             if again:
                 yield f"           again: {again}"
-        yield f"           fix: {finding.fix or rule.fix}"
+        yield f"           fix: {clean(finding.fix or rule.fix)}"
     if outcome.findings:
         yield f"         more: prime-core check --explain {rule.id}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 import zipfile
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hostile_support import statuses
 
 from prime_core.api import FormatError
 from prime_core.check.checking import Order, check
+from prime_core.check.formats import render
 from prime_core.check.outcome import Report
 from prime_core.check.staging import unpack
 
@@ -141,6 +143,23 @@ def test_a_module_that_would_hide_another_fails_and_runs_nowhere(
     assert statuses(report) == {"P07": "failed", "P13": "undecided", "I01": "undecided"}
     assert said in report.outcomes[0].findings[0].seen
     assert not (tmp_path / "ran").exists()
+
+
+def test_names_with_control_characters_reach_no_terminal_and_break_no_format(
+    tmp_path: Path,
+) -> None:
+    escape = "\x1b[2J"
+    metadata = f"Metadata-Version: 2.4\nName: words{escape}\n ::error::X\nVersion: 0.1{escape}\n"
+    metadata += f"License-Expression: {escape}\nRequires-Dist: a{escape}\n"
+    entries = f"[x{escape}]\na=b\n[prime_core]\nenvironment.words{escape} = words{escape}\n"
+    files = {f"{INFO}/METADATA": metadata, f"{INFO}/entry_points.txt": entries, f"{escape}.py": ""}
+    static = tuple(f"P{number:02}" for number in range(1, 13))
+    report = check(Order(str(wheel(tmp_path, files)), "bronze", static))
+    for form in ("text", "junit", "github", "sarif", "json", "html"):
+        said = render(report, form, verbose=True)
+        assert all(char.isprintable() or char == "\n" for char in said), form
+        assert not [line for line in said.splitlines() if line.startswith("::error::X")]
+    ET.fromstring(render(report, "junit"))
 
 
 @pytest.mark.integration

@@ -128,6 +128,10 @@ class Server:
             except asyncio.LimitOverrunError:
                 await self._refuse(writer, 431, False)
                 return
+            except asyncio.IncompleteReadError as error:
+                if error.partial:
+                    raise
+                return  # it has had what it wanted
             self._crowd.works(writer)
             request = None
             try:

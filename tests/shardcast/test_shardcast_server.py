@@ -203,6 +203,17 @@ def test_no_answer_names_anybody(tmp_path: Path) -> None:
             ]
 
 
+def test_who_hangs_up_between_requests_breaks_nothing(tmp_path: Path) -> None:
+    publish(tmp_path / "run", 0)
+    library = StoreLibrary(ObjectStore(str(tmp_path / "run")))
+    library.refresh()
+    counters, servers = Counters(), list[Server]()
+    with serving(library, counters=counters, ready=servers.append) as url:
+        client([url], tmp_path / "client").fetch(0)
+        until(lambda: len(servers[0]._crowd) == 0)
+    assert counters["connections_broken_total"] == 0
+
+
 def test_a_relay_that_lacks_a_version_says_so(served: tuple[str, bytes]) -> None:
     with Connection(served[0]) as connection, pytest.raises(RelayLacks) as caught:
         connection.get("/policies/000007/manifest", 1000)

@@ -27,7 +27,8 @@ class Crowd:
         self._addresses[writer] = address
         self._of.setdefault(address, OrderedDict())[writer] = None
         if len(self) > self._limit:
-            oldest = next(iter(self._idle or max(self._of.values(), key=len)))
+            most = max(self._of.values(), key=len)
+            oldest = next(iter(self._idle or most))
             self.leave(oldest)
             oldest.transport.abort()
 

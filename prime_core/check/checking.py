@@ -80,12 +80,13 @@ async def _check(order: Order, scratch: Path) -> Report:
     lab = Lab(distribution, scratch, launcher, order.limits, taken_names(distribution))
     salt = json.dumps(asdict(order.limits)) + launcher.isolation + str(order.python)
     cache = Cache(order.cache, distribution, salt)
+    clock = Clock(order.limits.total_s)
     try:
         looked = [(rule, each) for rule in rules for each in subjects(rule, distribution, lab)]
-        outcomes = [await _outcome(order, rule, subject, cache) for rule, subject in looked]
+        outcomes = [await _outcome(order, rule, subject, cache, clock) for rule, subject in looked]
         if order.shrink:
             outcomes = [
-                await _smaller(order, outcome, subject, cache)
+                await _smaller(order, outcome, subject, cache, clock)
                 for outcome, (_, subject) in zip(outcomes, looked, strict=True)
             ]
     finally:
@@ -130,7 +131,25 @@ def taken_names(distribution: Distribution) -> tuple[str, ...]:
     )
 
 
-async def _outcome(order: Order, rule: Rule, subject: Subject, cache: Cache) -> Outcome:
+class Clock:
+    """How long a check may still take.
+
+    Attributes:
+        total_s: seconds in all.
+    """
+
+    def __init__(self, total_s: float) -> None:
+        self.total_s = total_s
+        self._ends = time.monotonic() + total_s
+
+    def left(self) -> float:
+        """Seconds, negative when they are over."""
+        return self._ends - time.monotonic()
+
+
+async def _outcome(
+    order: Order, rule: Rule, subject: Subject, cache: Cache, clock: Clock
+) -> Outcome:
     exempt = subject.distribution.checks.exempt.get(rule.id, "")
     known = cache.get(rule, subject.key())
     if known is not None:
@@ -138,31 +157,42 @@ async def _outcome(order: Order, rule: Rule, subject: Subject, cache: Cache) -> 
         return replace(found, cached=True)
     order.progress(f"{rule.id} {rule.name}: {subject.label}")
     started = time.monotonic()
-    result = await examine(rule, subject)
+    result = await examine(rule, subject, clock)
     cache.put(rule, subject.key(), result)
     return outcome_of(rule, subject.label, result, exempt, time.monotonic() - started)
 
 
-async def _smaller(order: Order, outcome: Outcome, subject: Subject, cache: Cache) -> Outcome:
+async def _smaller(
+    order: Order, outcome: Outcome, subject: Subject, cache: Cache, clock: Clock
+) -> Outcome:
     """The outcome with the smallest completions that show its findings."""
     if not shrinks(outcome.rule) or not any(finding.exploit for finding in outcome.findings):
         return outcome
     order.progress(f"{outcome.rule.id} {outcome.rule.name}: shrinking what {subject.label} said")
-    result = await shrunk(Result(outcome.findings, outcome.measures), subject)
+    result = Result(outcome.findings, outcome.measures)
+    try:
+        result = await asyncio.wait_for(shrunk(result, subject), max(0.0, clock.left()))
+    except TimeoutError:
+        return outcome
     cache.put(outcome.rule, subject.key(), result)
     return replace(outcome, findings=result.findings)
 
 
-async def examine(rule: Rule, subject: Subject) -> Result:
-    """One rule on one subject, within its time."""
-    limit = TIME_LIMIT_S[rule.cost]
+async def examine(rule: Rule, subject: Subject, clock: Clock) -> Result:
+    """One rule on one subject, within its time and that of the check."""
+    limit, left = TIME_LIMIT_S[rule.cost], clock.left()
+    over = blocked(f"the check has taken {clock.total_s:g} s; ask for fewer rules with --rule")
+    if left <= 0 and rule.cost != "static":
+        return over
     try:
         found = rule.examine(subject)
         if inspect.isawaitable(found):
-            found = await asyncio.wait_for(found, limit)
+            found = await asyncio.wait_for(found, min(limit, left))
     except Blocked as error:
         return blocked(error.what)
     except TimeoutError:
+        if left < limit:
+            return over
         return blocked(f"it needed more than {limit:g} s; look at fewer tasks with --tasks")
     except Exception as error:  # noqa: BLE001 - one rule's mistake must not hide what the others see
         return blocked(f"the rule itself failed: {type(error).__name__}: {error}")

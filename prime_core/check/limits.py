@@ -20,6 +20,7 @@ class Limits:
         item_s: seconds that one completion may take.
         start_s: seconds until an environment is open.
         memory_mb: address space of a host, MiB.
+        total_s: seconds of wall time after which no further rule runs anything.
     """
 
     tasks: int = 200
@@ -29,3 +30,4 @@ class Limits:
     item_s: float = 10.0
     start_s: float = 90.0
     memory_mb: int = 2048
+    total_s: float = 3600.0

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,19 @@ def test_a_long_exploit_shrinks_to_what_pays(checked: Callable[..., Report]) -> 
     exploit = report.outcomes[0].findings[0].exploit
     assert exploit is not None
     assert exploit.text == "SystemExit"
+
+
+def test_no_rule_runs_anything_when_the_check_s_time_is_over(tmp_path: Path) -> None:
+    folder = write(GOOD, tmp_path / "words")
+    limits = replace(SMALL, total_s=0.0)
+    report = check(Order(str(folder), "bronze", ("P01", "P13", "I01", "T01"), limits=limits))
+    said = {outcome.rule.id: outcome for outcome in report.outcomes}
+    assert said.pop("P01").status == "passed"
+    assert {outcome.status for outcome in said.values()} == {"undecided"}
+    assert {outcome.reason.partition(";")[0] for outcome in said.values()} == {
+        "the check has taken 0 s"
+    }
+    assert report.exit_code == 3
 
 
 @pytest.mark.slow

@@ -32,6 +32,16 @@ def test_a_pass_is_summed_up():
     assert json.loads(checked.report) == REPORT
 
 
+def test_a_published_report_names_no_folder_of_its_publisher():
+    command = (
+        "python -c 'print(1)' | prime-core score words --package '/home/ada/my words' --index 0"
+    )
+    rule = {"id": "X02", "status": "exempt", "findings": [{"reproduce": command}, 7, {}]}
+    checked = read_report({**REPORT, "rules": [rule]}, "silver", "/home/ada/my words")
+    assert b"ada" not in checked.report
+    assert b"prime-core score words --index 0" in checked.report
+
+
 def test_a_failure_names_its_rules():
     rules = [
         {"id": "T02", "status": "failed", "findings": [{"seen": "'' is paid 1"}]},

@@ -51,7 +51,7 @@ def imported(name: str, home: str) -> None:
     place = str(
         getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", [])), "")
     )
-    if home and not place.startswith(f"{home}/"):
+    if home and not place.startswith(home):  # lib, or lib64 of some systems
         raise Misplaced(f"{name} comes from {place}, not from the wheel")
 
 

@@ -28,11 +28,24 @@ def outcome(report: Report) -> Outcome:
 @pytest.mark.parametrize(
     ("files", "step"),
     [
-        (importing("import iniconfig")(), "importing prime_env_words failed"),
-        (BAD["P13"](), "making and asking environment.words failed"),
-        (verifying("import iniconfig")(), "making and asking environment.words failed"),
+        pytest.param(
+            importing("import iniconfig")(),
+            "importing prime_env_words failed",
+            id="at the top",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            BAD["P13"](),
+            "making and asking environment.words failed",
+            id="in the factory",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            verifying("import iniconfig")(),
+            "making and asking environment.words failed",
+            id="in the verifier",
+        ),
     ],
-    ids=["at the top", "in the factory", "in the verifier"],
 )
 def test_a_requirement_that_nobody_wrote_down_is_named(
     files: Files, step: str, checked: Callable[..., Report]

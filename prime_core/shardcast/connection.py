@@ -100,6 +100,7 @@ class Connection:
         limit: int,
         *,
         wait_s: float = 0.0,
+        late_s: float | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> bytes:
         """A small body.
@@ -108,13 +109,15 @@ class Connection:
             target: path and query.
             limit: more bytes than this are a lie.
             wait_s: how long the relay was asked to hold its answer.
+            late_s: how much later it may come; as long as a connection may take unless given.
             cancelled: asked now and then while nothing comes.
 
         Raises:
             Cancelled: `cancelled` said so.
             RelayError, RelayLied, RelayLacks: as the classes say.
         """
-        size = self._ask(target, wait_s, cancelled)
+        late = self._patience.connect_s if late_s is None else late_s
+        size = self._ask(target, wait_s + late, cancelled)
         if size > limit:
             self.close()
             raise RelayLied(f"answer of {size} bytes, allowed are {limit}", where=self.address)
@@ -137,7 +140,7 @@ class Connection:
             Cancelled: `cancelled` said so.
             RelayError, RelayLied, RelayLacks: as the classes say; what `take` raises passes.
         """
-        length = self._ask(target, 0.0, cancelled)
+        length = self._ask(target, self._patience.connect_s, cancelled)
         if length != size and not (shorter and length < size):
             self.close()
             raise RelayLied(f"{length} bytes where {size} belong", where=self.address)
@@ -162,21 +165,21 @@ class Connection:
     ) -> None:
         self.close()
 
-    def _ask(self, target: str, wait_s: float, cancelled: Callable[[], bool] | None) -> int:
+    def _ask(self, target: str, within_s: float, cancelled: Callable[[], bool] | None) -> int:
         """Send a request, read the head of the answer; the length of its body."""
         reused = self._socket is not None
         try:
-            return self._ask_once(target, wait_s, cancelled)
+            return self._ask_once(target, within_s, cancelled)
         except (RelayLied, RelayLacks):
             raise
         except RelayError:
             if not reused:
                 raise
         # The relay may have closed an idle connection; that is no fault.
-        return self._ask_once(target, wait_s, cancelled)
+        return self._ask_once(target, within_s, cancelled)
 
-    def _ask_once(self, target: str, wait_s: float, cancelled: Callable[[], bool] | None) -> int:
-        deadline = time.monotonic() + self._patience.connect_s + wait_s
+    def _ask_once(self, target: str, within_s: float, cancelled: Callable[[], bool] | None) -> int:
+        deadline = time.monotonic() + within_s
         try:
             if self._socket is None:
                 self._open()

@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 _PAUSE_S = 0.05  # after "not yet"; doubles up to the next
 _LONG_PAUSE_S = 2.0
+_LATE_S, _SILENCE_S = 3.0, 30.0  # messages that late; then others are asked for so long
 
 
 class VersionFailed(PrimeError):
@@ -72,9 +73,7 @@ class Download:
     """The transfer of one version.
 
     Args:
-        version: which.
         shelf: where it goes; what is there already is kept.
-        relays: whom to ask.
         stop: set from outside, it ends the transfer.
         changed: called when more of the version may be served.
     """
@@ -175,11 +174,13 @@ class Download:
             return entry
         known = len(entry.reader.messages) if entry else 0
         # A short wait where others could be asked: this one may know less than they do.
-        wait = min(self._settings.wait_s, 2 if len(self._relays.addresses) > 1 else 60)
+        others = len(self._relays.addresses) > 1
+        wait = min(self._settings.wait_s, 2 if others else 60)
+        late = min(_LATE_S, self._settings.patience.connect_s) if others else None
         target = f"/policies/{self.version:06d}/manifest?from={known}&wait={wait}"
         try:
             body = connections[address].get(
-                target, MESSAGE_LIMIT + 1, wait_s=wait, cancelled=self._ended
+                target, MESSAGE_LIMIT + 1, wait_s=wait, late_s=late, cancelled=self._ended
             )
             if not body:  # it knows no more than we do: somebody else may
                 self._failed[address] = time.monotonic() + _PAUSE_S
@@ -195,6 +196,8 @@ class Download:
         except RelayError as error:
             self._note(address, error)
             pause = _PAUSE_S if isinstance(error, RelayLacks) else _LONG_PAUSE_S
+            if others and isinstance(error.__cause__, TimeoutError):
+                pause = _SILENCE_S
             self._failed[address] = time.monotonic() + pause
         if entry is not None:
             self._queue(entry)
@@ -274,7 +277,6 @@ class Download:
         return None if span is None or span.size != flight.size else (older[-1], span)
 
     def _replaceable(self, flight: Flight) -> bool:
-        """Whether another relay could be asked for a shard that is under way."""
         return self._relays.choose(self._gone | {flight.address or ""}) is not None
 
     def _note(self, address: str, error: RelayError) -> None:

@@ -88,6 +88,8 @@ class _LiarHandler(socketserver.StreamRequestHandler):
             message = json.loads(messages[0])
             message["run_id"] = "mine"
             messages[0] = json.dumps(message, sort_keys=True, separators=(",", ":")).encode()
+        if kind == "silence for messages":
+            time.sleep(1000)
         if kind == "endless manifest":
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n")
             while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import ExitStack
 from dataclasses import replace
@@ -12,7 +13,9 @@ from shardcast_liar import Liar
 from shardcast_support import (
     OTHER,
     QUICK,
+    SHARDS,
     SIGNER,
+    SlowTrainer,
     client,
     origin,
     prefer,
@@ -137,3 +140,21 @@ def test_a_listing_that_comes_at_once_is_asked_for_now_and_then(tmp_path: Path) 
         announced.close()
         assert announced.versions() == {0}
         assert len(liar.asked) - before < 20
+
+
+def test_a_relay_that_is_silent_about_lines_is_asked_once(tmp_path: Path) -> None:
+    trainer = SlowTrainer(tmp_path / "run", tmp_path / "scratch")
+    kind = "silence for messages"
+    with origin(tmp_path / "run") as honest, Liar(library(tmp_path / "run"), kind) as liar:
+        one = client([liar.url, honest], tmp_path / "client", IMPATIENT)
+        prefer(one, liar.url)
+        download = one.download(0)
+        thread = threading.Thread(target=download.run)
+        thread.start()
+        for shards in range(1, SHARDS):
+            trainer.go_on(2 if shards == 1 else 1)
+            until(lambda count=shards: download.fraction == count / SHARDS)
+        trainer.finish()
+        thread.join()
+        assert one.shelf.whole() == [0]
+        assert len([target for target in liar.asked if "/manifest" in target]) == 1

@@ -10,6 +10,7 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,8 @@ def by_tokens(
     )
     rows = []
     for groups in GROUPS:
-        found = kept.get(
-            "tokens", str(groups), lambda groups=groups: _played(prepare, options, groups, largest)
-        )
+        make = partial(_played, prepare, options, groups, largest)
+        found = kept.get("tokens", str(groups), make)
         row: dict[str, Any] = {"tokens a file": f"{found['tokens']:.0f}", "files": found["files"]}
         for name in HIDING:
             shares = (100 * each / found["files"] for each in found["caught"][name])

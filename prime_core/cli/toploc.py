@@ -85,7 +85,11 @@ def _report(found: Calibration) -> str:
             f"with = {{ exponent_mismatches = {limits.exponent_mismatches}, "
             f"mantissa_mean = {limits.mantissa_mean}, "
             f"mantissa_median = {limits.mantissa_median} }}",
-            f"# and the margin of races, in nats: {found.margin:.3g}",
+            "",
+            "[[checks]]",
+            'use = "replay"',
+            f"with = {{ margin = {found.margin:.3g}, most = {2 * found.margin:.3g}, "
+            f"file_loss = {found.file_loss:.3g} }}",
         ]
     return "\n".join(lines)
 

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PAPER = Thresholds()
-_MARGIN_SLACK = 4.0  # the replay's margin is this many times the largest honest gap
+_MARGIN_SLACK = 4.0  # the replay allows this many times the largest, and the mean, honest gap
 _LEAST_MARGIN = 1e-3
+_LEAST_LOSS = 2e-6  # the check's own default in float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ class RaceGaps:
     Attributes:
         lost: tokens with any gap at all.
         p9999: the 99.99th percentile.
-        margin: what the check `replay` should allow.
+        margin: what the check `replay` should allow one token.
+        file_loss: what it should allow the tokens of a file, each on average.
     """
 
     tokens: int
@@ -60,6 +62,7 @@ class RaceGaps:
     p9999: float
     largest: float
     margin: float
+    file_loss: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +91,14 @@ class Calibration:
         """The replay's margin over all honest settings."""
         return max(each.margin for each in self.races.values())
 
+    @property
+    def file_loss(self) -> float:
+        """The replay's mean loss of a file's tokens over all honest settings."""
+        return max(each.file_loss for each in self.races.values())
+
     def to_json(self) -> dict[str, Any]:
         """Plain values, in the dataclasses' own names."""
-        return {**asdict(self), "margin": self.margin}
+        return {**asdict(self), "margin": self.margin, "file_loss": self.file_loss}
 
 
 def measure_races(gaps: NDArray[np.float64]) -> RaceGaps:
@@ -101,6 +109,7 @@ def measure_races(gaps: NDArray[np.float64]) -> RaceGaps:
         p9999=float(np.quantile(gaps, 0.9999)) if len(gaps) else 0.0,
         largest=largest,
         margin=max(_LEAST_MARGIN, _MARGIN_SLACK * largest),
+        file_loss=max(_LEAST_LOSS, _MARGIN_SLACK * float(gaps.mean()) if len(gaps) else 0.0),
     )
 
 

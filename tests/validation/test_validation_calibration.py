@@ -95,6 +95,7 @@ def test_honest_races_are_lost_by_rounding_alone(calibration: Calibration) -> No
         assert race.tokens > 100
         assert race.largest < 1e-3
     assert calibration.margin >= 1e-3
+    assert 2e-6 <= calibration.file_loss < calibration.margin
 
 
 def test_it_is_plain_json(calibration: Calibration) -> None:

@@ -47,7 +47,8 @@ class Logprobs(Deviations):
 
     def _off(self, row: RolloutView, prefill: RowPrefill) -> NDArray[np.float64]:
         theirs = np.array(model_values(row, row.completion_logprobs))
-        return np.abs(theirs - np.asarray(prefill.logprobs))
+        found: NDArray[np.float64] = np.abs(theirs - np.asarray(prefill.logprobs))
+        return found
 
     def _mean(self, dtype: str) -> float:
         return by_dtype(self._params.mean_error, dtype, float32=0.002, bfloat16=0.25)

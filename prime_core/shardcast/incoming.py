@@ -264,7 +264,7 @@ class _File:
     """An open file that is closed when nobody holds it any more, in whatever thread that is."""
 
     def __init__(self, path: Path, flags: int) -> None:
-        self.number = os.open(path, flags | os.O_CLOEXEC, 0o644)
+        self.number = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         # The kernel lets one thread at a time write to a file; the others would spin.
         self.writing = threading.Lock()
 

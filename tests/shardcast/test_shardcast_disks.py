@@ -16,7 +16,7 @@ from shardcast_support import RUN, SHARD, SHARDS, SIGNER, client, origin, publis
 
 from prime_core.api.errors import StoreError
 from prime_core.run.tree import free_ports
-from prime_core.shardcast.incoming import DiskFull, Incoming
+from prime_core.shardcast.incoming import PART, DiskFull, Incoming
 from prime_core.store import layout
 
 PAGE = 4096
@@ -96,6 +96,27 @@ def test_a_message_that_a_full_disk_refused_is_written_at_the_next_try(
         again.shelf.recover()
         assert again.fetch(0).weights.read_bytes() == data
         assert again.counters["shards_received_total"] == 0
+
+
+def test_links_in_a_relays_directory_are_neither_followed_nor_written_through(
+    tmp_path: Path,
+) -> None:
+    data = publish(tmp_path / "run", 0)
+    held, mine = tmp_path / "client/policies", tmp_path / "mine"
+    (held / "000000").mkdir(parents=True)
+    (mine / "kept").mkdir(parents=True)
+    (mine / "file").write_text("mine")
+    header = (tmp_path / "run" / layout.policy_header_path(0)).read_bytes()
+    (held / "000000/header.json").write_bytes(header)
+    (held / "000000" / PART).symlink_to(mine / "file")
+    (held / "000001").symlink_to(mine)
+    with origin(tmp_path / "run") as url:
+        one = client([url], tmp_path / "client")
+        one.shelf.recover()
+        assert one.shelf.listing() == []
+        assert one.fetch(0).weights.read_bytes() == data
+    assert (mine / "file").read_text() == "mine"
+    assert (mine / "kept").is_dir()
 
 
 def test_a_relay_on_a_small_disk_holds_the_newest_version(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ one after another, each to its end; what goes wrong there stops the trainer at i
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from torch import Tensor
 
@@ -32,7 +32,9 @@ class Broadcast:
         self, publisher: Publisher, trace: Trace, published: Callable[[int], None]
     ) -> None:
         self._publisher, self._trace, self._published = publisher, trace, published
-        self._thread: threading.Thread | None = None
+        # One thread for all versions: starting one makes the trainer wait until it runs.
+        self._thread = ThreadPoolExecutor(1, "publish")
+        self._running: Future[None] | None = None
         self._failure: BaseException | None = None
 
     def start(self, version: int, weights: dict[str, Tensor]) -> bool:
@@ -48,10 +50,7 @@ class Broadcast:
         self.finish()
         if self._publisher.is_sealed(version):
             return self._publisher.publish(version, weights)
-        self._thread = threading.Thread(
-            target=self._publish, args=(version, weights), name=f"publish {version}", daemon=True
-        )
-        self._thread.start()
+        self._running = self._thread.submit(self._publish, version, weights)
         return True
 
     def check(self) -> None:
@@ -62,15 +61,14 @@ class Broadcast:
 
     def finish(self) -> None:
         """Wait for the version that is being published; raises what went wrong."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        if self._running is not None:
+            self._running.result()
+            self._running = None
         self.check()
 
     def settle(self) -> None:
         """Wait for the thread, and log what nobody asked for; the trainer's last act."""
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.shutdown()
         if self._failure is not None:
             logger.error("a policy version can't be published: %s", self._failure)
 

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -131,16 +131,16 @@ def see_through(
     following: Following,
     progress: Progress,
     stops: list[int],
-    deadline: float | None = None,
+    out_of_time: Callable[[], bool] = lambda: False,
 ) -> bool:
-    """Watch until every process ended well (True) or the deadline has come (False).
+    """Watch until every process ended well (True) or the run is out of time (False).
 
     Raises:
         Interrupted: a stop was asked for.
         RunError: a process died again and again.
     """
     while children.running() or children.restarting():
-        if deadline is not None and time.monotonic() > deadline and following.step > 0:
+        if out_of_time():
             return False
         for event in children.watch():
             progress.say(event)
@@ -153,6 +153,20 @@ def see_through(
             )
         time.sleep(POLL_S)
     return True
+
+
+def time_limit(config: RunConfig, deadline: float | None) -> Callable[[], bool]:
+    """Whether the deadline has come and a trained version is sealed, with which the run can end.
+
+    A step's metrics come before its version is sealed, so that they don't tell.
+    """
+    from prime_core.store.objects import open_store
+    from prime_core.store.policy import sealed_versions
+
+    if deadline is None:
+        return lambda: False
+    store = open_store(config)
+    return lambda: time.monotonic() > deadline and max(sealed_versions(store), default=0) > 0
 
 
 def cut_short(config: RunConfig, progress: Progress) -> RunConfig:
@@ -200,7 +214,7 @@ def supervise(
         try:
             for child in roles(config):
                 children.add(child)
-            if not see_through(children, following, progress, stops, deadline):
+            if not see_through(children, following, progress, stops, time_limit(config, deadline)):
                 children.stop()
                 config = cut_short(config, progress)
                 # Every role sees that the run is over; the intake writes the last outcomes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from prime_core.api.errors import RunError
 from prime_core.config.load import LoadedConfig, load, load_run
 from prime_core.run import preparing
 from prime_core.run.lifeline import RoleLock
-from prime_core.run.supervisor import claim, supervise
+from prime_core.run.supervisor import claim, supervise, time_limit
+from prime_core.signing import Signer
+from prime_core.store.objects import open_store
+from prime_core.store.policy import write_policy
 
 CONFIG = """\
 [run]
@@ -114,3 +118,19 @@ def test_a_run_directory_that_cannot_be_written_is_refused(folder: Path) -> None
 def test_a_directory_name_with_a_nul_is_refused(folder: Path) -> None:
     with pytest.raises(RunError, match="can't be made"):
         supervise(loaded('run.dir="r\\u0000n"'), resume=False)
+
+
+def test_a_run_is_out_of_time_once_a_trained_version_is_sealed(folder: Path) -> None:
+    config = claim(loaded(), resume=False).config
+    store = open_store(config)
+    weights = folder / "w.safetensors"
+    head = b'{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}'
+    weights.write_bytes(len(head).to_bytes(8, "little") + head + b"\0" * 4)
+    late, early = time.monotonic() - 1, time.monotonic() + 3600
+    run_id, signer = str(config.run.id), Signer(b"\x01" * 32)
+    seal = write_policy(store, 0, None, run_id, weights, signer)
+    assert not time_limit(config, late)(), "version 0 is trained by nobody"
+    write_policy(store, 1, seal.digest, run_id, weights, signer)
+    assert time_limit(config, late)()
+    assert not time_limit(config, early)()
+    assert not time_limit(config, None)()

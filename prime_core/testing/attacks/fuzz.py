@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prime_core.api import FormatError
 from prime_core.store.submission import Submission, read_submission, write_submission
@@ -32,8 +32,8 @@ class Fuzzed:
         refused: by the reader, as a `FormatError`.
         same: that decode to the very rows and metadata of the honest file.
         caught: that decode to others, and were rejected.
-        within: that were accepted, and differ in a log-probability, a reward or a part of one
-            alone, by no more than a check allows for another machine's rounding.
+        within: that were accepted, and differ in a log-probability, a reward or a part of one, or
+            a commitment alone, by no more than a check allows for another machine's rounding.
         accepted: that were accepted and differ in anything else; there must be none.
         largest: difference of a log-probability, and of a reward or part, among those `within`.
     """
@@ -101,18 +101,21 @@ def rounding(found: Submission, original: Submission) -> tuple[float, float] | N
     """Largest difference of a log-probability, and of a reward; None where more than those differ.
 
     Numbers that another machine may round otherwise are compared within a tolerance, by the checks
-    as well as here; everything else must be equal.
+    as well as here; everything else must be equal. Commitments of the right length are left to the
+    check `toploc`: one coefficient moves all points by as much, and its thresholds allow a little.
     """
     if found.meta != original.meta or len(found.rows) != len(original.rows):
         return None
     logprobs = rewards = 0.0
     for mine, theirs in zip(found.rows, original.rows, strict=True):
-        plain = {
+        plain: dict[str, Any] = {
             "completion_logprobs": theirs.completion_logprobs,
             "reward": theirs.reward,
             "reward_parts": theirs.reward_parts,
         }
-        if repr(replace(mine, **plain)) != repr(theirs):  # type: ignore[arg-type]
+        if len(mine.proofs) == len(theirs.proofs):
+            plain["proofs"] = theirs.proofs
+        if repr(replace(mine, **plain)) != repr(theirs):
             return None
         if set(mine.reward_parts) != set(theirs.reward_parts):
             return None

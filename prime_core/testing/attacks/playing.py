@@ -6,6 +6,7 @@ all attacks; a forward pass that two files need is made once.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -282,7 +283,7 @@ def _shape(prefill: RowPrefill) -> float:
     """Deviations of the spread of tokens' places, as the check `sampling` has them."""
     low, high = 2 * np.asarray(prefill.lower) - 1, 2 * np.asarray(prefill.upper) - 1
     spread = (low * low + low * high + high * high) / 3
-    return abs(float((spread - 1 / 3).sum())) / float(4 / 45 * spread.size) ** 0.5
+    return abs(float((spread - 1 / 3).sum())) / math.sqrt(4 / 45 * spread.size)
 
 
 def _largest(found: Sequence[Margins]) -> Margins:

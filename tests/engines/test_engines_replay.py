@@ -50,6 +50,13 @@ def test_means_and_variances_are_those_of_the_distribution() -> None:
     np.testing.assert_allclose(found.variances, variances, rtol=1e-4)
 
 
+def test_a_token_stands_between_the_rarer_ones_and_those_no_more_probable() -> None:
+    logprobs = torch.tensor([[0.1, 0.2, 0.2, 0.5]] * 3).log()
+    found = draws(logprobs, torch.tensor([0, 1, 3]), SEED, [0, 1, 2])
+    np.testing.assert_allclose(found.lower, [0.0, 0.1, 0.5], atol=1e-6)
+    np.testing.assert_allclose(found.upper, [0.1, 0.5, 1.0], atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("generation", "config", "expected"),
     [

@@ -127,7 +127,10 @@ def score(report: Report, exploits: Sequence[Exploit], site: Path) -> list[Mappi
     file, out = site / "completions.jsonl", site / "scores"
     rows = [json.dumps({"index": each.index, "completion": each.text}) for each in exploits]
     file.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    words = report.environments["environment.gym"]
+    words = list(report.environments["environment.gym"])
+    if "--package" in words:  # it scores one completion; `site` has it installed for a whole file
+        at = words.index("--package")
+        del words[at : at + 2]
     options = ["--workers", "1", "--time-limit", f"{report.item_s:g}", "--out", str(out)]
     command = [sys.executable, "-m", "prime_core", "score", *words, "--completions", str(file)]
     done = subprocess.run(

@@ -9,15 +9,24 @@ import pytest
 from prime_core.api import EngineError, GenerationRequest, PrefillRequest
 from prime_core.engines.fitting import Fit, fit_of
 
-FIT = Fit(context=16, vocabulary=100)
+CONTEXT = 16
+FIT = Fit(CONTEXT, vocabulary=100)
 GOOD = GenerationRequest("r7", "g", (1, 99), 3, 0, 14, 1.0)
 
 
 def test_what_fits_passes() -> None:
-    FIT.check_generation(GOOD)
-    FIT.check_generation(replace(GOOD, temperature=0.0))
-    FIT.check_prefill(PrefillRequest((1,) * 16, 15, 1.0))
-    Fit(None, None).check_generation(replace(GOOD, token_ids=(1 << 40,), max_tokens=1 << 40))
+    huge = replace(GOOD, token_ids=(1 << 40,), max_tokens=1 << 40)
+    for fit, request in (
+        (FIT, GOOD),
+        (FIT, replace(GOOD, temperature=0.0)),
+        (Fit(None, None), huge),
+    ):
+        fit.check_generation(request)  # raises for what doesn't fit
+    FIT.check_prefill(PrefillRequest((1,) * CONTEXT, 15, 1.0))
+    with pytest.raises(EngineError):
+        FIT.check_prefill(PrefillRequest((1,) * (CONTEXT + 1), 15, 1.0))
+    with pytest.raises(EngineError):
+        FIT.check_generation(huge)
 
 
 @pytest.mark.parametrize(

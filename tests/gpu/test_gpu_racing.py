@@ -51,12 +51,13 @@ def test_what_a_race_costs_on_the_gpu() -> None:
         logprobs = torch.randn((rows, 151_936), device="cuda").log_softmax(dim=-1)
         numbers = torch.arange(rows, device="cuda")
         greedy = torch.zeros(rows, dtype=torch.bool, device="cuda")
-        race_on_device(logprobs, numbers, numbers, greedy)
+        first = race_on_device(logprobs, numbers, numbers, greedy)
         began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         began.record()
         for _ in range(20):
-            race_on_device(logprobs, numbers, numbers, greedy)
+            again = race_on_device(logprobs, numbers, numbers, greedy)
         ended.record()
         torch.cuda.synchronize()
+        assert torch.equal(first, again), "a race has one winner"
         figures[f"batch {rows}"] = round(began.elapsed_time(ended) / 20, 3)
     report("milliseconds of one step's races", figures)

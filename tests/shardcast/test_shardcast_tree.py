@@ -246,11 +246,13 @@ def test_a_relay_whose_disk_fills_in_mid_transfer_drops_old_versions_and_goes_on
             raise OSError(errno.ENOSPC, "No space left on device")
         reserve(file, offset, size)
 
-    with origin(tmp_path / "run") as up, relay([up], tmp_path / "relay") as (_, shelf):
+    with origin(tmp_path / "run") as up, relay([up], tmp_path / "relay") as (url, shelf):
         until(lambda: shelf.whole() == [0])
         monkeypatch.setattr(os, "posix_fallocate", reserve_one)
-        publish(tmp_path / "run", 1)
+        data = publish(tmp_path / "run", 1)
         until(lambda: shelf.whole() == [1])
+        monkeypatch.setattr(os, "posix_fallocate", reserve)
+        assert client([url], tmp_path / "client").fetch(1).weights.read_bytes() == data
 
 
 def test_clocks_dont_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from packaging.utils import canonicalize_name
@@ -54,7 +55,8 @@ async def install_alone(subject: Subject) -> Installed:
     assert found.wheel is not None
     if found.wheel_refusals:
         raise Blocked(f"its wheel holds what isn't installed here: {found.wheel_refusals[0]} (P07)")
-    folder = lab.launcher.inside / "clean"
+    # No earlier child can have put anything there.
+    folder = lab.launcher.inside / f"clean-{token_hex(8)}"
     texts = [str(each) for each in found.requirements]
     asked = {
         "wheel": str(found.wheel),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from prime_core.testing.toy_policy import EOS, ToyPolicy
 from prime_core.testing.toy_submission import (
-    EOS,
     MAX_TOKENS,
-    ToyPolicy,
     toy_submission,
     with_row,
 )

@@ -12,10 +12,9 @@ from prime_sanity_checks.toploc import Toploc, ToplocParams
 from sanity_checks_support import greedy, in_turn, longest, other_policy, with_tokens
 
 from prime_core.testing.contract import SanityCheckContract
+from prime_core.testing.toy_policy import EOS, ToyPolicy
 from prime_core.testing.toy_submission import (
-    EOS,
     MAX_TOKENS,
-    ToyPolicy,
     toy_submission,
     with_row,
 )

@@ -12,7 +12,6 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +27,7 @@ from prime_core.api import (
 )
 from prime_core.hub.kinds import missing_members
 from prime_core.testing.contract.hostile import HONEST_AFTER, HOSTILE
+from prime_core.testing.contract.left_behind import children_of, leftovers
 from prime_core.testing.contract.plain import override
 
 QUICK = Limits(cpu_seconds=0.5, wall_seconds=1.2, memory_mb=128, processes=16, output_bytes=1 << 20)
@@ -280,22 +280,3 @@ class SandboxContract:
             jail = thread.submit(sandbox.open, Program("print(input())"), QUICK).result()
         with jail:  # a launcher that dies with its parent dies with the thread that started it
             assert jail.run(JailInput(b"lives")).stdout == b"lives\n"
-
-
-def children_of(process: int) -> set[int]:
-    """Children of all its threads."""
-    files = Path(f"/proc/{process}/task").glob("*/children")
-    return {int(word) for file in files for word in file.read_text().split()}
-
-
-def leftovers() -> set[str]:
-    """Mounts, our groups and folders of jails on this host."""
-    mounts = Path("/proc/self/mounts").read_text().splitlines()
-    places = [line.split()[1] for line in mounts if line.split()[2] in ("cgroup", "cgroup2")]
-    mine = f"prime-core-{os.getpid()}"
-    walked = (found for place in places for found in os.walk(place))  # groups come and go
-    groups = {
-        f"{path}/{name}" for path, names, _ in walked if path.endswith(mine) for name in names
-    }
-    folders = {str(found) for found in Path("/tmp").glob(f"prime-core-jail-{os.getpid()}-*")}  # noqa: S108
-    return {*mounts, *groups, *folders}

@@ -6,6 +6,7 @@ how many parts it asks for. All scans are linear in the completion.
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -86,8 +87,9 @@ _JOINS = re.compile(
 
 # the name of a boxed value in front of its box, where it isn't the end of an expression: 2x =
 _NAMED = re.compile(
-    r"(?:^|[$,;(&\[.:\n]|[A-Za-z$,;.:]\s)\s*(?P<name>[A-Za-z](?:_(?:\w|\{\w\}))?\s*=\s*)$"
+    r"(?:^|[$,;(&\[.:\n]|[A-Za-z$,;.:]\s)\s*(?P<named>[A-Za-z](?:_(?:\w|\{\w\}))?\s*=\s*)$"
 )
+_CONSTANTS = frozenset("ei")  # e = 5 isn't read as a named value
 MAX_NAME = 24  # characters looked at
 
 
@@ -165,12 +167,10 @@ def _from_boxes(text: str, boxes: list[Box], params: MathParams) -> Extraction:
     following = last
     for box in reversed(boxes[:-1]):
         between = text[box.end : following.start]
-        named = _NAMED.search(between[-MAX_NAME:])
         following = box
-        if box.content.strip() == last.content.strip() and not _other_name(text, box, last):
+        if box.content.strip() == last.content.strip():
             continue
-        joint = between[: len(between) - len(named["name"])] if named else between
-        if len(between) < 200 and _JOINS.fullmatch(joint):
+        if len(between) < 200 and _JOINS.fullmatch(between):
             group.insert(0, box)
             live.insert(0, box)
             continue
@@ -178,11 +178,13 @@ def _from_boxes(text: str, boxes: list[Box], params: MathParams) -> Extraction:
             break
         live.insert(0, box)
     if len(group) > 1:
-        return Extraction(_together(text, group), f"{len(group)} boxes side by side")
+        return Extraction(_together(group), f"{len(group)} boxes side by side")
     hedged = [box for box in live if box is not last]
+    if hedged and (named := _named(text, live)) and not _named_besides(text, boxes, live):
+        return Extraction(named, f"{len(live)} named boxes")
     if hedged:
         stated = tuple(box.content.strip() for box in live) if len(live) <= 12 else ()
-        return Extraction(_together(text, live), f"{len(live)} boxes, none retracted", stated)
+        return Extraction(_together(live), f"{len(live)} boxes, none retracted", stated)
     later = behind[-MAX_TAIL:] if behind.strip() else ""
     spoken = spoken_statement(later) or (marked(later) if params.number_marker else None)
     parts = tuple(dict.fromkeys(box.content.strip() for box in boxes[-12:]))
@@ -212,23 +214,39 @@ def _superseded(between: str) -> bool:
     return bool(_CONCLUDES.search(near)) or len(between) > 400
 
 
-def _name(text: str, box: Box) -> str:
-    """`x = ` in front of a box, "" where no name stands there."""
-    found = _NAMED.search(text[max(0, box.start - MAX_NAME) : box.start])
-    return found["name"] if found else ""
+def _named(text: str, boxes: list[Box]) -> str:
+    """`x = \\boxed{1}, y = \\boxed{2}` as one list with its names; "" where it's no such list.
 
-
-def _other_name(text: str, one: Box, two: Box) -> bool:
-    names = {"".join(_name(text, box).split()) for box in (one, two)} - {""}
-    return len(names) == 2
-
-
-def _together(text: str, boxes: list[Box]) -> str:
-    """The boxes as one list; `x = \\boxed{1}, y = \\boxed{2}` keeps its names if all have one."""
+    Nothing but separators may stand between the boxes, and every one has a name of its own.
+    """
     names = [_name(text, box) for box in boxes]
-    if not all(names):
-        names = [""] * len(boxes)
-    return ", ".join(name + box.content.strip() for name, box in zip(names, boxes, strict=True))
+    if not all(names) or len(set(names)) < len(names) or _CONSTANTS & set(names):
+        return ""
+    if any("=" in box.content for box in boxes):
+        return ""
+    for one, two in itertools.pairwise(boxes):
+        found = _NAMED.search(text[max(one.end, two.start - MAX_NAME) : two.start])
+        between = text[one.end : two.start - len(found["named"])] if found else "or"
+        if len(between) > MAX_NAME or not _JOINS.fullmatch(between) or "or" in between.lower():
+            return ""
+    listed = (f"{name} = {box.content.strip()}" for name, box in zip(names, boxes, strict=True))
+    return ", ".join(listed)
+
+
+def _named_besides(text: str, boxes: list[Box], taken: list[Box]) -> bool:
+    """Whether a box that isn't taken has a name that none of the taken has."""
+    names = {_name(text, box) for box in taken} | {""}
+    return any(_name(text, box) not in names for box in boxes)
+
+
+def _name(text: str, box: Box) -> str:
+    """The name in front of a box, as in `x = `; "" where there is none."""
+    found = _NAMED.search(text[max(0, box.start - MAX_NAME) : box.start])
+    return re.sub(r"[{}\s=]", "", found["named"]) if found else ""
+
+
+def _together(boxes: list[Box]) -> str:
+    return ", ".join(box.content.strip() for box in boxes)
 
 
 def _after_retraction(behind: str, params: MathParams) -> Extraction:

@@ -35,10 +35,12 @@ def parts(distribution: importlib.metadata.Distribution) -> Iterator[tuple[str, 
     """(name, place) of everything that a distribution has at the top of its site.
 
     Raises:
-        Unlinkable: of one in editable mode, where the module isn't found.
+        Unlinkable: of one without a list of files, or in editable mode without its module.
     """
+    if distribution.files is None:
+        raise Unlinkable(f"{distribution.name} doesn't say which files it has (no RECORD)")
     root = Path(str(distribution.locate_file("")))
-    names = {file.parts[0] for file in distribution.files or () if file.parts[0] != ".."}
+    names = {file.parts[0] for file in distribution.files if file.parts[0] != ".."}
     for name in sorted(names):
         if not name.endswith(".pth") and name != "__pycache__":
             yield name, root / name

@@ -28,11 +28,13 @@ class Packaged:
     Attributes:
         python: behaves like this interpreter with the distribution installed, in a jail.
         block: plugins of other distributions that have the same names.
+        names: of its plugins.
         cache_dir, log_dir: scratch folders; nothing else is writable inside.
     """
 
     python: Path
     block: tuple[str, ...]
+    names: tuple[str, ...]
     cache_dir: Path
     log_dir: Path
 
@@ -64,6 +66,7 @@ def packaged(target: str) -> Iterator[Packaged]:
         yield Packaged(
             launcher.interpreter(),
             taken_names(found),
+            tuple(entry.name for entry in found.entries),
             launcher.inside / "home" / ".cache" / "prime-core",
             scratch / "logs",
         )

@@ -129,6 +129,9 @@ def _score_package(
     if choice.python is not None:
         raise click.UsageError("--package brings its own interpreter; leave --python out")
     with packaged(package) as made:
+        if choice.use not in made.names:
+            has = ", ".join(made.names) or "no plugin"
+            raise click.UsageError(f"{package} doesn't provide {choice.use}; it has {has}")
         jailed = choice.model_copy(update={"python": made.python})
         return _score_one(file, jailed, hosting, options, made)
 

@@ -185,10 +185,15 @@ class PluginsSection(Section):
 
     @field_validator("trusted")
     @classmethod
-    def _trusted_are_distributions(cls, value: list[str]) -> list[str]:
+    def _trusted_are_distributions(cls, value: list[str], info: ValidationInfo) -> list[str]:
         for each in value:
             if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*(@[0-9a-f]{64})?", each):
                 raise Refusal(f"{each!r} names no distribution", "write NAME or NAME@SHA256")
+        if value and not info.data.get("publishers", [""]):
+            raise Refusal(
+                "trusted excepts from a demand that nothing makes: there are no publishers",
+                'name whose word counts, publishers = ["0x..."], or remove trusted',
+            )
         return value
 
     @field_validator("publishers")

@@ -54,6 +54,13 @@ def test_scoring_a_package_refuses_what_it_cannot_do(tmp_path: Path) -> None:
     assert (said.returncode, "no wheel: " in said.stderr) == (2, True)
     said = run("--package", str(broken), "--completions", str(tmp_path / "rows.jsonl"))
     assert (said.returncode, "install it to score a file" in said.stderr) == (2, True)
+    other = write({**GOOD}, tmp_path / "others")
+    command = [sys.executable, "-m", "prime_core", "score", "arithmetic", "--index", "0"]
+    found = subprocess.run(
+        [*command, "--package", str(other), "--completion", "-"],
+        capture_output=True, text=True, check=False, input="x",
+    )  # fmt: skip
+    assert (found.returncode, "doesn't provide arithmetic" in found.stderr) == (2, True)
 
 
 def test_a_long_exploit_shrinks_to_what_pays(checked: Callable[..., Report]) -> None:

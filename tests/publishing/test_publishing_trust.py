@@ -223,6 +223,7 @@ def test_another_interpreter_is_asked_for_its_own(tmp_path):
         ('min_level = "platinum"', "min_level"),
         ('trusted = ["a b"]', "names no distribution"),
         ('trusted = ["prime-rewards@12"]', "names no distribution"),
+        ('trusted = ["prime-rewards"]', "there are no publishers"),
     ],
 )
 def test_a_section_that_cannot_be_held_is_refused(tmp_path, lines, said):

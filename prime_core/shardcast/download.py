@@ -7,7 +7,6 @@ trainer's signature alone.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import ssl
 import threading
@@ -15,6 +14,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+
+from blake3 import blake3
 
 from prime_core.api.errors import FormatError, IntegrityError, PrimeError, StoreError
 from prime_core.shardcast.choosing import Relays
@@ -244,7 +245,7 @@ class Download:
     def _fetch(self, connection: Connection, flight: Flight, address: str) -> None:
         entry = self._entry
         assert entry is not None
-        digest = hashlib.sha256()
+        digest = blake3()
 
         def take(data: memoryview) -> None:
             digest.update(data)

@@ -7,11 +7,12 @@ once all shards up to it were hashed here, the seal once all were.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import shutil
 import threading
 from pathlib import Path
+
+from blake3 import blake3
 
 from prime_core.api.errors import IntegrityError, StoreError
 from prime_core.shardcast.library import Span
@@ -118,7 +119,7 @@ class Incoming:
         except OSError as error:
             raise self._failed(error) from error
 
-    def mark(self, index: int, sha256: bytes) -> None:
+    def mark(self, index: int, digest: bytes) -> None:
         """A shard's bytes are written: hold their hash to the line.
 
         Raises:
@@ -126,7 +127,7 @@ class Incoming:
             StoreError: its line can't be written.
         """
         with self._lock:
-            if sha256 != self.reader.shards[index].sha256:
+            if digest != self.reader.shards[index].blake3:
                 raise IntegrityError(
                     f"shard {index} isn't the one that its line names",
                     where=str(self.directory),
@@ -165,7 +166,7 @@ class Incoming:
                 file.extend(self.reader.header.total_size)
             self._file, self._renamed, self.servable = file, renamed, 1
             for shard in self.reader.shards:
-                if self._hash(file, shard.index, shard.size) == shard.sha256:
+                if self._hash(file, shard.index, shard.size) == shard.blake3:
                     with self._lock:
                         self._done.add(shard.index)
                         self._advance()
@@ -194,7 +195,7 @@ class Incoming:
             self.reader.feed(data)
 
     def _hash(self, file: _File, index: int, size: int) -> bytes:
-        digest, offset = hashlib.sha256(), index * self.reader.header.shard_size
+        digest, offset = blake3(), index * self.reader.header.shard_size
         while size > 0:
             block = os.pread(file.number, min(size, _BLOCK), offset)
             if not block:

@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from blake3 import blake3
+
 from prime_core.api.errors import IntegrityError, StoreError
 from prime_core.api.inference import PolicyFiles
 from prime_core.store import layout
@@ -92,7 +94,7 @@ def holds(path: Path, found: Manifest) -> bool:
             if os.fstat(file.fileno()).st_size != found.header.total_size:
                 return False
             for shard in found.shards:
-                if _hash_next(file, shard.size, whole, found) != shard.sha256:
+                if _hash_next(file, shard.size, whole, found) != shard.blake3:
                     return False
     except FileNotFoundError:
         return False
@@ -100,7 +102,7 @@ def holds(path: Path, found: Manifest) -> bool:
 
 
 def _hash_next(file: BinaryIO, size: int, whole: hashlib._Hash, found: Manifest) -> bytes:
-    digest = hashlib.sha256()
+    digest = blake3()
     while size > 0:
         data = file.read(min(size, _CHUNK))
         if not data:
@@ -139,7 +141,7 @@ def _assemble(store: ObjectStore, found: Manifest, target: Path) -> None:
                 data = _slice(weights, shard.index * found.header.shard_size, shard.size)
             else:
                 data = store.get(path, shard.size)
-            if len(data) != shard.size or hashlib.sha256(data).digest() != shard.sha256:
+            if len(data) != shard.size or blake3(data).digest() != shard.blake3:
                 raise IntegrityError(
                     "shard isn't the one that its line names", where=path, fix="fetch it again"
                 )

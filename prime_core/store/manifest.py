@@ -15,9 +15,9 @@ from typing import Any
 from prime_core.api.errors import FormatError, IntegrityError
 from prime_core.signing import Payload, canonical
 
-HEADER_SCHEMA = "prime-core/policy/1"
-LINE_SCHEMA = "prime-core/policy-shard/1"
-SEAL_SCHEMA = "prime-core/policy-seal/1"
+HEADER_SCHEMA = "prime-core/policy/2"
+LINE_SCHEMA = "prime-core/policy-shard/2"
+SEAL_SCHEMA = "prime-core/policy-seal/2"
 MAX_SHARDS = 100_000
 MAX_TENSORS = 100_000
 
@@ -124,11 +124,11 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One shard's size and SHA-256."""
+    """One shard's size and BLAKE3."""
 
     index: int
     size: int
-    sha256: bytes
+    blake3: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def line_payload(header: Header, shard: Shard, previous: bytes) -> Payload:
         "version": header.version,
         "index": shard.index,
         "size": shard.size,
-        "sha256": shard.sha256.hex(),
+        "blake3": shard.blake3.hex(),
         "previous": previous.hex(),
     }
 
@@ -179,8 +179,8 @@ def parse_line(payload: Payload, header: Header, index: int, previous: bytes) ->
         FormatError: another schema or a malformed field.
         IntegrityError: not line `index` of this header's chain, or another size than it says.
     """
-    expect(payload, LINE_SCHEMA, header.version, ("index", "size", "sha256", "previous"))
-    shard = Shard(size_of(payload, "index"), size_of(payload, "size"), hash_of(payload, "sha256"))
+    expect(payload, LINE_SCHEMA, header.version, ("index", "size", "blake3", "previous"))
+    shard = Shard(size_of(payload, "index"), size_of(payload, "size"), hash_of(payload, "blake3"))
     if line_payload(header, shard, previous) != payload or shard.index != index:
         raise IntegrityError(f"line {index} doesn't follow the one before", fix="fetch it again")
     if shard.size != header.size_of_shard(index):
@@ -197,12 +197,12 @@ def seal_digest(header: Header, shards: Sequence[Shard], assembled: bytes | None
     """The 32 bytes that stand for a version's content.
 
     SHA-256 over these parts, each behind its length in 4 bytes little-endian: the text
-    `prime-core/seal/1`; the header's `chain`; per shard its size in 8 bytes little-endian and its
-    SHA-256; the assembled file's SHA-256, or nothing.
+    `prime-core/seal/2`; the header's `chain`; per shard its size in 8 bytes little-endian and its
+    BLAKE3; the assembled file's SHA-256, or nothing.
     """
     digest = hashlib.sha256()
-    parts = [b"prime-core/seal/1", chain(header.payload())]
-    parts += [shard.size.to_bytes(8, "little") + shard.sha256 for shard in shards]
+    parts = [b"prime-core/seal/2", chain(header.payload())]
+    parts += [shard.size.to_bytes(8, "little") + shard.blake3 for shard in shards]
     parts.append(assembled or b"")
     for part in parts:
         digest.update(len(part).to_bytes(4, "little") + part)
@@ -243,15 +243,15 @@ def size_of(payload: Mapping[str, Any], name: str) -> int:
 
 
 def hash_of(payload: Mapping[str, Any], name: str) -> bytes:
-    """A field that holds a SHA-256 in hexadecimal."""
+    """A field that holds 32 bytes of a hash in hexadecimal."""
     value = payload.get(name)
     if not isinstance(value, str) or not _HASH.fullmatch(value):
-        raise FormatError(f"{name} isn't a SHA-256")
+        raise FormatError(f"{name} isn't a hash of 32 bytes")
     return bytes.fromhex(value)
 
 
 def optional_hash(payload: Mapping[str, Any], name: str) -> bytes | None:
-    """A field that holds a SHA-256 in hexadecimal, or null."""
+    """The same, or null."""
     return None if payload.get(name) is None else hash_of(payload, name)
 
 

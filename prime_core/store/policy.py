@@ -14,6 +14,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
+from blake3 import blake3
+
 from prime_core.api.errors import StoreError
 from prime_core.signing import Signer, signed_bytes
 from prime_core.store import layout, manifest
@@ -102,10 +104,10 @@ def write_policy(
         _opened(weights) as file,
         closing(_hashes(store, header, file, linked, whole)) as hashes,
     ):
-        for index, sha256 in enumerate(hashes):
-            if not sha256:
+        for index, found in enumerate(hashes):
+            if not found:
                 raise StoreError("weights shrank while they were published", where=str(weights))
-            shard = Shard(index, header.size_of_shard(index), sha256)
+            shard = Shard(index, header.size_of_shard(index), found)
             line = manifest.line_payload(header, shard, previous)
             store.put_same(layout.policy_line_path(version, index), signed_bytes(signer, line))
             previous = manifest.chain(line)
@@ -158,7 +160,7 @@ def _link(store: ObjectStore, version: int, weights: Path) -> None:
 def _hashes(
     store: ObjectStore, header: Header, file: BinaryIO, linked: bool, whole: hashlib._Hash | None
 ) -> Generator[bytes, None, None]:
-    """The SHA-256 of each shard; b"" for one that the file hasn't. Close it before the file.
+    """The BLAKE3 of each shard; b"" for one that the file hasn't. Close it before the file.
 
     A linked file is hashed ahead in a thread: the disk takes milliseconds to make a line durable.
     """
@@ -176,8 +178,8 @@ def _hashes(
 
 
 def _hash_next(file: BinaryIO, size: int, whole: hashlib._Hash | None) -> bytes:
-    """SHA-256 of the next `size` bytes, in little memory; b"" where the file ends before."""
-    digest, block = hashlib.sha256(), memoryview(bytearray(min(size, _BLOCK)))
+    """BLAKE3 of the next `size` bytes, in little memory; b"" where the file ends before."""
+    digest, block = blake3(), memoryview(bytearray(min(size, _BLOCK)))
     while size > 0:
         count = file.readinto(block[: min(size, _BLOCK)])  # type: ignore[attr-defined]
         if not count:
@@ -204,7 +206,7 @@ def _put_next(
     if whole is not None:
         whole.update(data)
     store.put_same(layout.policy_shard_path(version, index), data)
-    return hashlib.sha256(data).digest()
+    return blake3(data).digest()
 
 
 def _equal(one: Path, other: Path) -> bool:

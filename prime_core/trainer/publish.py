@@ -6,7 +6,6 @@ file it left, and weights of a version that stands already are compared with it,
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import shutil
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from blake3 import blake3
 from torch import Tensor
 
 from prime_core.signing import Signer
@@ -136,9 +136,9 @@ class Publisher:
         """Whether a file holds what was sealed, by the hashes of the shards."""
         sealed = policies.read_manifest(self._store, version, signer_address=self._signer.address)
         with file.open("rb") as handle:
-            hashes = [hashlib.sha256(handle.read(shard.size)).digest() for shard in sealed.shards]
+            hashes = [blake3(handle.read(shard.size)).digest() for shard in sealed.shards]
             whole = handle.read(1) == b""
-        return whole and hashes == [shard.sha256 for shard in sealed.shards]
+        return whole and hashes == [shard.blake3 for shard in sealed.shards]
 
     def _write(self, version: int, file: Path) -> None:
         parent = None

@@ -36,7 +36,7 @@ from prime_core.store.policy import (
     write_policy,
 )
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "policy.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "policy-2.json").read_text())
 
 
 @pytest.mark.parametrize("shard_bytes", [100, 500, 10_000])

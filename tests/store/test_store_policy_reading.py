@@ -95,7 +95,7 @@ def test_objects_of_other_versions_and_signers_are_refused(tmp_path: Path, weigh
         {"parent": None},
         {"nonce": "00" * 32},
         {"parent": "zz"},
-        {"schema": "prime-core/policy/2"},
+        {"schema": "prime-core/policy/1"},
         {"run_id": 5},
         {"version": 2},
         {"extra": 1},

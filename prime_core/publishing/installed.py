@@ -145,6 +145,18 @@ def source_digest(one: Installed) -> str:
     return tree_digest(files)
 
 
+def editable(one: Installed) -> bool:
+    """Whether its files lie where they are edited (`pip install -e`), so that RECORD lists none.
+
+    Source: PEP 610, `direct_url.json` with `dir_info.editable`. False where nothing says so.
+    """
+    try:
+        raw = (one.dist_info / "direct_url.json").read_bytes()[:RECORD_LIMIT]
+        return bool(json.loads(raw)["dir_info"]["editable"])
+    except (OSError, RunError, ValueError, KeyError, TypeError):
+        return False
+
+
 def note(one: Installed, raw: bytes) -> None:
     """Leave a verified record beside what was installed.
 

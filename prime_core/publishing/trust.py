@@ -16,7 +16,13 @@ from packaging.utils import canonicalize_name
 
 from prime_core.api.errors import FormatError, IntegrityError, PluginError, RunError
 from prime_core.hub.records import OWN_DISTRIBUTION, PluginRecord
-from prime_core.publishing.installed import Installed, installed, publication, source_digest
+from prime_core.publishing.installed import (
+    Installed,
+    editable,
+    installed,
+    publication,
+    source_digest,
+)
 from prime_core.publishing.publication import LEVELS, Publication, Signed
 from prime_core.publishing.wheel import tree_digest
 
@@ -59,7 +65,11 @@ def missing(demand: Demand, one: Installed, found: Signed[Publication] | None) -
     """Why an installed distribution doesn't meet a demand, as its predicate; "" where it does."""
     digests = demand.trusted.get(one.name)
     if digests is not None:
-        if "" in digests or source_digest(one) in digests:
+        if "" in digests:
+            return ""
+        if editable(one):
+            return "is installed with `pip install -e`, so no digest can hold its files"
+        if source_digest(one) in digests:
             return ""
         return "has other files than [plugins] trusted says; something changed them"
     if found is None:
@@ -121,7 +131,7 @@ def _as_trusted(one: Installed) -> str:
         digest = source_digest(one)
     except (FormatError, RunError):
         return one.name
-    return one.name if digest == tree_digest({}) else f"{one.name}@{digest}"
+    return one.name if editable(one) or digest == tree_digest({}) else f"{one.name}@{digest}"
 
 
 def of_record(record: PluginRecord) -> Installed:

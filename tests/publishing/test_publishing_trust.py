@@ -117,6 +117,17 @@ def test_a_refusal_says_the_words_that_would_trust(tmp_path):
         trust.check(demand(), "reward.task", editable)
 
 
+def test_no_digest_holds_files_that_are_edited_in_place(tmp_path):
+    one = place(tmp_path, None)
+    entry = f"{NAME}@{source_digest(one)}"
+    note = '{"dir_info": {"editable": true}, "url": "file:///src"}'
+    (one.dist_info / "direct_url.json").write_text(note)
+    assert "pip install -e" in refused(one, trusting(entry))
+    with pytest.raises(PluginError, match=rf'trusted = \["{NAME}"\]'):
+        trust.check(demand(), "x.y", one)
+    assert trust.check(trusting(NAME), "x.y", one) is None
+
+
 def test_without_a_demand_anything_passes(tmp_path):
     nothing = trust.Demand.of(PluginsSection())
     assert trust.check(nothing, "x.y", place(tmp_path / "a", None)) is None

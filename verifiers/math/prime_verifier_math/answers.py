@@ -127,6 +127,15 @@ class Equation:
 
 
 @dataclass(frozen=True, slots=True)
+class Congruence:
+    """A residue class: a residue, the modulus, and the letter that is in it or ""."""
+
+    residue: int
+    modulus: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Matrix:
     """Rows of entries."""
 
@@ -143,5 +152,5 @@ class Opaque:
 
 Answer: TypeAlias = Union[
     Value, Text, Choice, Boolean, Absent, Colon, Based, Listing, Ordered, Region, Relation,
-    Equation, Matrix, Opaque,
+    Equation, Matrix, Congruence, Opaque,
 ]  # fmt: skip

@@ -6,6 +6,7 @@ listed here and in docs/reference/math-rules.md, and everything else is wrong.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -18,6 +19,7 @@ from prime_verifier_math.answers import (
     Boolean,
     Choice,
     Colon,
+    Congruence,
     Equation,
     Listing,
     Matrix,
@@ -29,6 +31,7 @@ from prime_verifier_math.answers import (
     Value,
 )
 from prime_verifier_math.bounds import OverBound, Steps, Undefined
+from prime_verifier_math.congruences import is_residue, same_class
 from prime_verifier_math.containers import (
     kind,
     same_listing,
@@ -38,6 +41,7 @@ from prime_verifier_math.containers import (
     unlabelled,
 )
 from prime_verifier_math.equality import same_value
+from prime_verifier_math.hours import hour_alone
 from prime_verifier_math.quantities import same_quantity
 from prime_verifier_math.tree import Num, Sym
 
@@ -70,6 +74,11 @@ def _value(gold: Value, answer: Answer, steps: Steps) -> Verdict:
     if isinstance(answer, Listing) and answer.kind == "pm" and len(answer.items) == 2:
         both = [same_answer(gold, item, steps)[0] for item in answer.items]
         return all(both), "plus-minus against one value"
+    if isinstance(answer, Congruence):
+        return is_residue(answer, gold), "residue, a modulus added"
+    if isinstance(answer, Colon) and (hour := hour_alone(answer)) is not None:
+        plain = gold.unit is None and same_value(gold.node, hour, steps)[0]
+        return plain, "hour, am or pm added"
     if isinstance(answer, Colon) and len(answer.parts) == 2:
         return False, "a ratio isn't a number"
     return False, f"{kind(answer)} against a value"
@@ -151,7 +160,8 @@ def _two_equations(gold: Equation, answer: Equation, steps: Steps) -> Verdict:
             return same_answer(gold.right, answer.right, steps)
         if isinstance(gold.right, Value) and not tree.symbols(gold.right.node):
             applied = "(" in gold.label and "(" in answer.label
-            if applied or not (len(gold.label) > 1 and len(answer.label) > 1):
+            words = len(gold.label) > 1 and len(answer.label) > 1
+            if applied or not words or _other_symbol(gold.label, answer.label):
                 return False, "another name"
             return same_answer(gold.right, answer.right, steps)
         if {"y"} & {gold.label, answer.label} and "()" in gold.label + answer.label:
@@ -164,6 +174,21 @@ def _two_equations(gold: Equation, answer: Equation, steps: Steps) -> Verdict:
     second = tree.add(answer.sides[0], tree.negate(answer.sides[1]))
     factor = factor_between(first, second, steps)
     return factor is not None and factor != 0, "equation"
+
+
+_SYMBOL = re.compile(r"\\[A-Za-z]+(?:_\w+)?|[A-Za-z]_\w{1,3}|[A-Z]{2}")
+
+
+def _other_symbol(one: str, other: str) -> bool:
+    """Whether two names are symbols, such as \\alpha, a_10 and AB, and of different things.
+
+    Names in words often say one thing differently; AB and BA are one segment.
+    """
+    if not (_SYMBOL.fullmatch(one) and _SYMBOL.fullmatch(other)):
+        return False
+    if one.isupper() and other.isupper():
+        return sorted(one) != sorted(other)
+    return one.lower() != other.lower()
 
 
 def _text(gold: Text, answer: Answer, steps: Steps) -> Verdict:
@@ -196,6 +221,11 @@ def _absent(gold: Absent, answer: Answer, steps: Steps) -> Verdict:
 
 def _colon(gold: Colon, answer: Answer, steps: Steps) -> Verdict:
     answer = unlabelled(answer)
+    hour = hour_alone(gold)
+    if isinstance(answer, Value) and hour is not None:
+        return same_value(hour, answer.node, steps)[
+            0
+        ] and answer.unit is None, "hour, am or pm left out"
     if isinstance(answer, Value) and len(gold.parts) == 2 and not gold.half:
         return False, "a number against a ratio"
     if not isinstance(answer, Colon) or len(answer.parts) != len(gold.parts):
@@ -224,6 +254,10 @@ def _noon_shift(gold: Colon, answer: Colon) -> int:
     return 0
 
 
+def _congruence(gold: Congruence, answer: Answer, steps: Steps) -> Verdict:
+    return same_class(gold, unlabelled(answer))
+
+
 def _opaque(gold: Opaque, answer: Answer, steps: Steps) -> Verdict:
     answer = unlabelled(answer)
     same = isinstance(answer, Opaque) and bool(gold.text) and gold.text == answer.text
@@ -233,5 +267,6 @@ def _opaque(gold: Opaque, answer: Answer, steps: Steps) -> Verdict:
 _RULES: dict[type, Callable[[Any, Answer, Steps], Verdict]] = {
     Value: _value, Based: _based, Listing: same_listing, Ordered: same_ordered, Matrix: same_matrix,
     Region: same_set, Relation: _relation, Equation: _equation, Text: _text, Choice: _choice,
-    Boolean: _boolean, Absent: _absent, Colon: _colon, Opaque: _opaque,
+    Boolean: _boolean, Absent: _absent, Colon: _colon, Congruence: _congruence,
+    Opaque: _opaque,
 }  # fmt: skip

@@ -69,6 +69,8 @@ def same_listing(gold: Listing, answer: Answer, steps: Steps) -> Verdict:
         return _same_members(first, second, steps), "set"
     if len(first) != len(second):
         return False, "lists of different lengths"
+    if min(_names(first), _names(second)) > 1:
+        return _matched_by_name(first, second, steps), "list of named values"
     return _matched(first, second, steps), "unordered list"
 
 
@@ -116,6 +118,31 @@ def _same_members(first: list[Answer], second: list[Answer], steps: Steps) -> bo
     return all(any(same_answer(one, two, steps)[0] for two in second) for one in first) and all(
         any(same_answer(one, two, steps)[0] for one in first) for two in second
     )
+
+
+def _matched_by_name(first: list[Answer], second: list[Answer], steps: Steps) -> bool:
+    """Whether values of one name match, and the rest do in their order.
+
+    Names in words may differ (mean, average), so only their order says whose a value is.
+    """
+    ours, theirs = _by_name(first), _by_name(second)
+    shared = [name for name in ours if name in theirs]
+    if not all(_matched(ours[name], theirs[name], steps) for name in shared):
+        return False
+    rest = [item for name in ours if name not in shared for item in ours[name]]
+    others = [item for name in theirs if name not in shared for item in theirs[name]]
+    return len(rest) == len(others) and all(
+        same_answer(one, two, steps)[0] for one, two in zip(rest, others, strict=True)
+    )
+
+
+def _by_name(items: list[Answer]) -> dict[str, list[Answer]]:
+    """The items by their names in lower case, "" for none, in order."""
+    found: dict[str, list[Answer]] = {}
+    for item in items:
+        label = item.label or "" if isinstance(item, Equation) else ""
+        found.setdefault(label.replace(" ", "").lower(), []).append(item)
+    return found
 
 
 def _matched(first: list[Answer], second: list[Answer], steps: Steps) -> bool:

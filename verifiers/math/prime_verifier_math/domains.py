@@ -22,14 +22,39 @@ _COMPARED = re.compile(r"[<>]|\\(?:le|ge|lt|gt|leq|geq|ne|neq|in|mid)(?![A-Za-z]
 
 def without_domain(text: str) -> str:
     """The text without a clause that its letter is any integer; the text itself for none."""
+    found = _domain(text)
+    return found[0] if found else text
+
+
+def in_letter_of(gold: str, answer: str) -> str | None:
+    """The answer without its clause, in the gold's letter; None where the two say no two letters.
+
+    `n\\pi, n\\in\\mathbb{Z}` is `k\\pi` where the gold says so of k,
+    unless k is another thing in it.
+    """
+    wanted, found = _domain(gold), _domain(answer)
+    if wanted is None or found is None or wanted[1] == found[1]:
+        return None
+    body, letter = found
+    return None if re.search(_alone(wanted[1]), body) else re.sub(_alone(letter), wanted[1], body)
+
+
+def _domain(text: str) -> tuple[str, str] | None:
+    """(the text without the clause, its letter); None for no clause that adds nothing."""
     if "nteger" not in text and "\\in" not in text:
-        return text
+        return None
     start = max(0, len(text) - MAX_CLAUSE)
     head, tail = text[:start], _TEXT.sub(r" \1 ", text[start:])
     clause = _CLAUSE.search(tail)
     if clause is None:
-        return text
+        return None
     body = head + tail[: clause.start()]
     letter = clause["in"] or clause["is"] or clause["named"]
-    stands = re.search(rf"(?<![A-Za-z\\]){letter}(?![A-Za-z])", body)
-    return text if stands is None or _COMPARED.search(body) else body
+    if _COMPARED.search(body) or not re.search(_alone(letter), body):
+        return None
+    return body, letter
+
+
+def _alone(letter: str) -> str:
+    """The letter where it's no part of a word or a command."""
+    return rf"(?<![A-Za-z\\]){letter}(?![A-Za-z])"

@@ -10,6 +10,14 @@ import itertools
 import re
 from dataclasses import dataclass
 
+from prime_verifier_math.box_runs import (
+    contents,
+    named,
+    named_besides,
+    runs,
+    side_by_side,
+    together,
+)
 from prime_verifier_math.boxes import Box, find_boxes
 from prime_verifier_math.denials import NEAR, denied, without_struck
 from prime_verifier_math.doubts import Doubts, doubts
@@ -78,19 +86,12 @@ _CONCLUDES = re.compile(
     r"\n[ \t]*+\n",
     re.IGNORECASE,
 )
-# what may stand between boxes that are one answer: every alternative begins with another character
-_JOINS = re.compile(
-    r"(?:[\s,;.$&]|\\(?:quad|qquad|,|;|text\{\s*+(?:and|or)\s*+\}|\(|\)|\[|\])|and\b|or\b)*+",
+# why a listing gives way to some of its own: 2 of -3 and 2
+_SELECTS = re.compile(
+    r"\b(?:since|because|but|only|must|reject\w*|extraneous|positive|negative|choose|take|pick|"
+    r"select|keep|valid|require\w*|satisf\w*|larg\w*|small\w*|great\w*|least|sum|product)\b",
     re.IGNORECASE,
 )
-
-
-# the name of a boxed value in front of its box, where it isn't the end of an expression: 2x =
-_NAMED = re.compile(
-    r"(?:^|[$,;(&\[.:\n]|[A-Za-z$,;.:]\s)\s*(?P<named>[A-Za-z](?:_(?:\w|\{\w\}))?\s*=\s*)$"
-)
-_CONSTANTS = frozenset("ei")  # e = 5 isn't read as a named value
-MAX_NAME = 24  # characters looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,32 +163,18 @@ def _from_boxes(text: str, boxes: list[Box], params: MathParams) -> Extraction:
         return Extraction(found.replaced, "correction behind the box", (), "", found.offered)
     if behind.strip() and (_RETRACTS_LAST.search(behind[:2_000]) or _FAILS.match(behind)):
         return _after_retraction(behind, params)
-    group = [last]
-    live = [last]
-    following = last
-    for box in reversed(boxes[:-1]):
-        between = text[box.end : following.start]
-        following = box
-        if box.content.strip() == last.content.strip():
-            continue
-        if len(between) < 200 and _JOINS.fullmatch(between):
-            group.insert(0, box)
-            live.insert(0, box)
-            continue
-        if group[0] is box or _superseded(between):
-            break
-        live.insert(0, box)
-    if len(group) > 1:
-        return Extraction(_together(group), f"{len(group)} boxes side by side")
-    hedged = [box for box in live if box is not last]
-    if hedged and (named := _named(text, live)) and not _named_besides(text, boxes, live):
-        return Extraction(named, f"{len(live)} named boxes")
-    if hedged:
-        stated = tuple(box.content.strip() for box in live) if len(live) <= 12 else ()
-        return Extraction(_together(live), f"{len(live)} boxes, none retracted", stated)
+    live = _live(text, boxes)
+    pairs = itertools.pairwise(live)
+    if len(live) > 1 and all(side_by_side(text, one, two) for one, two in pairs):
+        return Extraction(together(live), f"{len(live)} boxes side by side")
+    if len(live) > 1 and (listed := named(text, live)) and not named_besides(text, boxes, live):
+        return Extraction(listed, f"{len(live)} named boxes")
+    if len(live) > 1:
+        stated = tuple(contents(live)) if len(live) <= 12 else ()
+        return Extraction(together(live), f"{len(live)} boxes, none retracted", stated)
     later = behind[-MAX_TAIL:] if behind.strip() else ""
     spoken = spoken_statement(later) or (marked(later) if params.number_marker else None)
-    parts = tuple(dict.fromkeys(box.content.strip() for box in boxes[-12:]))
+    parts = _steps(runs(text, boxes))
     return Extraction(
         last.content,
         "last box" if len(boxes) > 1 else "box",
@@ -195,6 +182,38 @@ def _from_boxes(text: str, boxes: list[Box], params: MathParams) -> Extraction:
         spoken.value if spoken is not None else "",
         (*beside(text, last.start, last.end), *found.offered),
     )
+
+
+def _live(text: str, boxes: list[Box]) -> list[Box]:
+    """The boxes that together are the answer: the last run, and those that gave way to nothing.
+
+    A run that is written once more is one; a box of another run with the last box's content, too.
+    """
+    *earlier, final = runs(text, boxes)
+    live = final
+    following = final[0]
+    for run in reversed(earlier):
+        between = text[run[-1].end : following.start]
+        following = run[0]
+        if contents(run) == contents(final):
+            continue
+        if _superseded(between) or (_chosen(run, final) and _SELECTS.search(between[:2_000])):
+            break
+        live = [*run, *live]
+    last = boxes[-1]
+    return [box for box in live if box is last or contents([box]) != contents([last])]
+
+
+def _chosen(run: list[Box], final: list[Box]) -> bool:
+    """Whether the last boxes are some of a longer run's."""
+    return len(final) < len(run) and set(contents(final)) < set(contents(run))
+
+
+def _steps(found: list[list[Box]]) -> tuple[str, ...]:
+    """The contents that together may be a list; none where the last one was chosen of a list."""
+    if any(_chosen(run, found[-1]) for run in found[:-1]):
+        return ()
+    return tuple(dict.fromkeys(contents([box for run in found for box in run][-12:])))
 
 
 def _in_words(value: str) -> bool:
@@ -212,41 +231,6 @@ def _superseded(between: str) -> bool:
     if _HEDGES.search(near[-120:]) or _HEDGES.search(near[:120]):
         return False
     return bool(_CONCLUDES.search(near)) or len(between) > 400
-
-
-def _named(text: str, boxes: list[Box]) -> str:
-    """`x = \\boxed{1}, y = \\boxed{2}` as one list with its names; "" where it's no such list.
-
-    Nothing but separators may stand between the boxes, and every one has a name of its own.
-    """
-    names = [_name(text, box) for box in boxes]
-    if not all(names) or len(set(names)) < len(names) or _CONSTANTS & set(names):
-        return ""
-    if any("=" in box.content for box in boxes):
-        return ""
-    for one, two in itertools.pairwise(boxes):
-        found = _NAMED.search(text[max(one.end, two.start - MAX_NAME) : two.start])
-        between = text[one.end : two.start - len(found["named"])] if found else "or"
-        if len(between) > MAX_NAME or not _JOINS.fullmatch(between) or "or" in between.lower():
-            return ""
-    listed = (f"{name} = {box.content.strip()}" for name, box in zip(names, boxes, strict=True))
-    return ", ".join(listed)
-
-
-def _named_besides(text: str, boxes: list[Box], taken: list[Box]) -> bool:
-    """Whether a box that isn't taken has a name that none of the taken has."""
-    names = {_name(text, box) for box in taken} | {""}
-    return any(_name(text, box) not in names for box in boxes)
-
-
-def _name(text: str, box: Box) -> str:
-    """The name in front of a box, as in `x = `; "" where there is none."""
-    found = _NAMED.search(text[max(0, box.start - MAX_NAME) : box.start])
-    return re.sub(r"[{}\s=]", "", found["named"]) if found else ""
-
-
-def _together(boxes: list[Box]) -> str:
-    return ", ".join(box.content.strip() for box in boxes)
 
 
 def _after_retraction(behind: str, params: MathParams) -> Extraction:

@@ -10,6 +10,7 @@ from prime_verifier_math.answers import (
     Boolean,
     Choice,
     Colon,
+    Congruence,
     Equation,
     Listing,
     Matrix,
@@ -40,6 +41,7 @@ def type_name(answer: Answer) -> str:
         Text: "text", Choice: "choice", Boolean: "boolean", Absent: "undefined",
         Based: "number in a base", Region: "set of reals", Relation: "inequality",
         Equation: "equation", Matrix: "matrix", Opaque: "unreadable",
+        Congruence: "residue class",
     }  # fmt: skip
     return names[type(answer)]
 
@@ -95,6 +97,8 @@ def _form(answer: Answer) -> str:
         return "[" + ", ".join(rows) + "]"
     if isinstance(answer, Colon):
         return ":".join(node_form(part) for part in answer.parts) + answer.half
+    if isinstance(answer, Congruence):
+        return f"{answer.name}={answer.residue} mod {answer.modulus}".lstrip("=")
     if isinstance(answer, Based):
         return f"{'-' * answer.negative}{answer.digits[:100]}_{answer.base}"
     if isinstance(answer, Text):

@@ -26,7 +26,9 @@ from prime_verifier_math.bounds import (
     Undefined,
     Unreadable,
 )
+from prime_verifier_math.congruences import read_congruence
 from prime_verifier_math.domains import without_domain
+from prime_verifier_math.hours import read_hour
 from prime_verifier_math.lexer import tokens
 from prime_verifier_math.literals import join_groups
 from prime_verifier_math.marks import WRAPPED, letter_outside, read_based, read_choice
@@ -48,12 +50,12 @@ def read_answer(text: str, *, commas: bool = True) -> Answer:
     if len(text) > MAX_RAW_CHARS:
         return Opaque("", "longer than an answer may be")
     outside = letter_outside(text)
-    text = without_domain(_trimmed(tidy(text)))
+    text = without_domain(trimmed(tidy(text)))
     if not text:
         return Opaque("", "empty")
-    based = read_based(text)
-    if based is not None:
-        return based
+    digits = read_based(text) or read_hour(text) or read_congruence(text)
+    if digits is not None:
+        return digits
     choice = wording.choice_of(text) if outside else read_choice(text)
     if choice is not None:
         return choice
@@ -62,9 +64,9 @@ def read_answer(text: str, *, commas: bool = True) -> Answer:
     except (Unreadable, Undefined) as problem:
         answer = _words_or_opaque(text, str(problem))
     except OverBound as problem:
-        answer = Opaque(_squeezed(text), f"over a bound: {problem}")
+        answer = Opaque("".join(text.split()), f"over a bound: {problem}")
     if isinstance(answer, Opaque) and not answer.text:
-        return Opaque(_squeezed(text), answer.reason)
+        return Opaque("".join(text.split()), answer.reason)
     return answer
 
 
@@ -72,7 +74,7 @@ _LEADING = re.compile(r"(?:\s|\\[,;:! ]|[,;:~])++")
 _GAP_ENDS = ("\\,", "\\;", "\\:", "\\!")
 
 
-def _trimmed(text: str) -> str:
+def trimmed(text: str) -> str:
     """Without punctuation at the ends; a point before digits and three dots behind them stay."""
     leading = _LEADING.match(text)
     text = text[leading.end() :] if leading else text
@@ -91,10 +93,6 @@ def _trimmed(text: str) -> str:
         text = short
 
 
-def _squeezed(text: str) -> str:
-    return "".join(text.split())
-
-
 def _words_or_opaque(text: str, reason: str) -> Answer:
     """Words where the text is words; otherwise the writing itself."""
     unwrapped = WRAPPED.sub(r" \1 ", text)
@@ -104,7 +102,7 @@ def _words_or_opaque(text: str, reason: str) -> Answer:
         and not any(char in unwrapped for char in "=^_<>")
     ):
         return wording.read_words(unwrapped)
-    return Opaque(_squeezed(text), reason)
+    return Opaque("".join(text.split()), reason)
 
 
 def read_tokens(made: Sequence[Token]) -> Answer:
@@ -283,8 +281,17 @@ def _shared_label(items: list[Answer], kind: str) -> Answer:
             listing = Listing((first.right, *rest), kind)
             return Equation(first.label, listing, None)
         equations = [item for item in items if isinstance(item, Equation) and item.label]
-        labels = {(item.label or "").partition("_")[0] for item in equations}
+        labels = {_unnumbered(item.label or "") for item in equations}
         if len(equations) == len(items) and len(labels) == 1:
             listing = Listing(tuple(item.right for item in equations), kind)
             return Equation(labels.pop(), listing, None)
     return Listing(tuple(items), kind)
+
+
+_ROOT = re.compile(r"([k-nr-tw-z]|\\lambda)_\w+")  # of an unknown; a_1 and S_1 belong to sequences
+
+
+def _unnumbered(label: str) -> str:
+    """x for x_1, whose number says nothing: the roots of an equation have no order."""
+    numbered = _ROOT.fullmatch(label)
+    return numbered[1] if numbered else label

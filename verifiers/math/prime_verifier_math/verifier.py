@@ -14,13 +14,15 @@ from prime_core.api import Completion, FormatError, Score, Task
 from prime_verifier_math.answers import Answer, Based, Choice, Listing, Opaque, Value
 from prime_verifier_math.bounds import Steps
 from prime_verifier_math.comparison import same_answer
+from prime_verifier_math.domains import in_letter_of
 from prime_verifier_math.extraction import Extraction, extract
 from prime_verifier_math.forms import form, type_name
 from prime_verifier_math.golds import GoldReport, check_gold, gold_text, read_gold
 from prime_verifier_math.hedges import contradicts, live
 from prime_verifier_math.marks import WRAPPED
 from prime_verifier_math.params import MathParams
-from prime_verifier_math.reading import read_answer
+from prime_verifier_math.reading import read_answer, trimmed
+from prime_verifier_math.writing import tidy
 
 SHOWN = 200  # characters of any text kept as evidence
 _INTEGER = re.compile(r"\s*-?\d{1,40}\s*")
@@ -151,6 +153,9 @@ class MathVerifier:
             return False if isinstance(inner, Choice) else same_answer(wanted, inner, Steps())[
                 0
             ], "the option's value"
+        renamed = in_letter_of(trimmed(tidy(gold_text(gold))), trimmed(tidy(text)))
+        if renamed is not None:
+            return same_answer(wanted, read_answer(renamed), Steps())
         if "," not in text:
             return same, rule
         if isinstance(wanted, Listing) and not isinstance(answer, Listing):

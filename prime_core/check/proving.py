@@ -105,7 +105,8 @@ def _profile(subject: Subject, model: str, scratch: Path) -> dict[str, Any]:
     out = scratch / "profiles"
     command = ["profile", subject.entry.name, "--model", model, "--tasks", "200", "-k", "8"]
     _run([*command, "--out", str(out), *options])
-    table = pq.read_table(next(out.glob("*.parquet")))
+    with pq.ParquetFile(next(out.glob("*.parquet"))) as source:
+        table = source.read(use_threads=False)
     settings = json.loads(table.schema.metadata[b"prime_core"])
     return {
         "model": model.rpartition("/")[2],

@@ -83,7 +83,8 @@ def read_profile(directory: Path, label: str, model_digest: str) -> dict[str, Ta
             fix=f"prime-core profile {label} --model MODEL -k 8 --out {directory}",
         )
     try:
-        table = pq.read_table(path)
+        with pq.ParquetFile(path) as source:
+            table = source.read(use_threads=False)
         settings = json.loads((table.schema.metadata or {})[b"prime_core"])
         rows = table.select(["task_id", "attempts", "passes", "pass_rate"]).to_pylist()
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:

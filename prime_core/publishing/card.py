@@ -185,7 +185,8 @@ def read_profile(path: Path) -> Card:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        with pq.ParquetFile(path) as source:
+            table = source.read(use_threads=False)
         settings = json.loads((table.schema.metadata or {})[b"prime_core"])
         passes, attempts = (table.column(name).to_pylist() for name in ("passes", "attempts"))
         histogram = Counter(int(p) for p in passes)

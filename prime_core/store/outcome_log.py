@@ -185,7 +185,8 @@ def _decode(data: bytes, path: str) -> list[OutcomeRow]:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(pa.BufferReader(data), use_threads=False)
+        with pq.ParquetFile(pa.BufferReader(data)) as source:
+            table = source.read(use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise FormatError(f"not an outcome part: {error}", where=path) from error
     if not table.schema.equals(_schema(), check_metadata=False):

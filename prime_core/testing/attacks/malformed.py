@@ -58,7 +58,8 @@ def of_tables(change: Callable[[pa.Table, Random], Any]) -> Forge:
 def _table(attempt: Attempt) -> pa.Table:
     import pyarrow.parquet as pq
 
-    return pq.read_table(io.BytesIO(attempt.data), schema=arrow_schema())
+    with pq.ParquetFile(io.BytesIO(attempt.data)) as source:
+        return source.read(use_threads=False)
 
 
 def _parquet(table: pa.Table, attempt: Attempt) -> bytes:

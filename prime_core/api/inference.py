@@ -185,6 +185,8 @@ class EngineCapabilities:
         token_ids: it takes and returns token ids with log-probabilities. Without them it speaks
             text: nothing that it says can be proven or trained on, and it holds no policy of ours.
         commitments: it feeds the `commitment` of each request.
+        continuous_batch: requests that it generates together, where a new one takes the place of
+            one that ends, and streams share the batch; 0 where streams are worked off in turn.
     """
 
     name: str
@@ -193,3 +195,4 @@ class EngineCapabilities:
     seeded_sampling: bool
     token_ids: bool = True
     commitments: bool = False
+    continuous_batch: int = 0

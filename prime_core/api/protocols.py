@@ -169,7 +169,8 @@ class InferenceEngine(Protocol):
         """A stream of requests in, a stream of generations out, one a request, in any order.
 
         Batches depend only on the stream's order: `batch_size` consecutive requests form one, and
-        the end of the stream flushes the last.
+        the end of the stream flushes the last. Not so where the capabilities have a
+        `continuous_batch`: there streams may run beside each other.
         """
         ...
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -70,7 +70,6 @@ class Producer:
     Attributes:
         shares: the run's environments, in the config's order.
         pools: by environment label.
-        current: group ids that are being generated, for `InferenceEngine.cancel`.
     """
 
     shares: Sequence[EnvironmentShare]
@@ -78,17 +77,22 @@ class Producer:
     player: Player
     pools: Mapping[str, HostPool]
     trace: Trace
-    current: tuple[str, ...] = ()
     _span: ScoreSpan = field(init=False)
 
     def __post_init__(self) -> None:
         self._span = ScoreSpan(self.trace)
 
-    async def produce(self, dispatch: Dispatch) -> Produced:
-        """Generate and score every group of a dispatch.
+    async def produce(
+        self, dispatch: Dispatch, *, lane: str = "main", ended: Callable[[], None] | None = None
+    ) -> Produced:
+        """Generate and score every group of a dispatch; several may be produced at a time.
+
+        Args:
+            lane: of its span in the trace.
+            ended: called for each rollout as soon as its tokens are complete.
 
         Raises:
-            WorkCancelled: `InferenceEngine.cancel` was called for one of `current`.
+            WorkCancelled: `InferenceEngine.cancel` was called for one of its groups.
             PrimeError: the engine failed, or an environment can't be hosted any more.
         """
         key = AssignmentKey(
@@ -100,13 +104,15 @@ class Producer:
         )
         assigned = assign(key, self.shares, dispatch.groups, dispatch.group_size)
         groups = await self.planner.plan(key, assigned)
-        self.current = tuple(group.group_id for group in groups)
-        try:
-            return await self._play(dispatch, groups)
-        finally:
-            self.current = ()
+        return await self._play(dispatch, groups, lane, ended or (lambda: None))
 
-    async def _play(self, dispatch: Dispatch, groups: Sequence[PlannedGroup]) -> Produced:
+    async def _play(
+        self,
+        dispatch: Dispatch,
+        groups: Sequence[PlannedGroup],
+        lane: str,
+        ended: Callable[[], None],
+    ) -> Produced:
         source = RowSource(dispatch, self.player.max_tokens, self.player.temperature)
         rollouts = {group.group_id: group.rollouts() for group in groups}
         missing = {group.group_id: len(group.seeds) for group in groups}
@@ -114,6 +120,7 @@ class Producer:
         scoring: dict[str, asyncio.Task[list[RolloutRow]]] = {}
 
         def finished(rollout: Rollout) -> None:
+            ended()
             missing[rollout.group_id] -= 1
             if missing[rollout.group_id] == 0:
                 scoring[rollout.group_id] = asyncio.create_task(
@@ -128,7 +135,8 @@ class Producer:
                 running.append(rollout)
         started = time.perf_counter()
         try:
-            with self.trace.span("generate", step=dispatch.step, version=dispatch.policy_version):
+            step, version = dispatch.step, dispatch.policy_version
+            with self.trace.span("generate", lane=lane, step=step, version=version):
                 await self.player.play(running, finished)
             generated = time.perf_counter()
             rows = [row for group in groups for row in await scoring[group.group_id]]

@@ -1,7 +1,8 @@
 """Finds a worker's next work in the store, or says for whom it waits.
 
-Called by the worker before each submission. With one worker and an exact lag the answers depend on
-the receipts alone, not on the moment of asking, so that a restarted run dispatches the same work.
+Called by the worker before each submission, and while others are under way. With one worker that
+does one thing at a time and an exact lag the answers depend on the receipts alone, not on the
+moment of asking, so that a restarted run dispatches the same work.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from prime_core.store.counter import StepRules, Wait, Work, next_step
 
 if TYPE_CHECKING:
     from prime_core.store.metrics import MetricsLog
-    from prime_core.store.records import Dispatch
+    from prime_core.store.records import Dispatch, Key
     from prime_core.store.trace import Trace
     from prime_core.store.view import StoreView
 
@@ -25,6 +26,7 @@ logger = logging.getLogger(__name__)
 POLL_S = 0.02  # a fresh local file is noticed within this; a wait soon polls more rarely
 SLOW_POLL_S = 0.1
 SAY_EVERY_S = 30.0
+OUTSTANDING = 2  # submissions without receipts that don't keep a node from going on
 
 
 class Seeker:
@@ -47,7 +49,8 @@ class Seeker:
             nodes: those that still work: a dead one's unfinished work isn't waited for.
             held: says which versions this node can load, None for every sealed one.
             outstanding: submissions that may wait for their receipts while the next is generated;
-                with more than 1 the work depends on when receipts come.
+                with more than 1 the work depends on when receipts come. Beside work that is
+                under way it's at least `OUTSTANDING`.
         """
         self._held = held
         self._view, self._rules, self._node, self._nodes = view, rules, node, nodes
@@ -66,7 +69,7 @@ class Seeker:
 
     async def seek(self) -> Dispatch | Work | None:
         """A dispatch to generate again, new work, or None when the run needs no more."""
-        found = self._look()
+        found = self.look()
         if not isinstance(found, Wait):
             self.waited_s = 0.0
             return found
@@ -78,7 +81,7 @@ class Seeker:
                     said = time.monotonic()
                     self._say(found, since)
                 await asyncio.sleep(POLL_S if time.time() - since < 1 else SLOW_POLL_S)
-                found = self._look()
+                found = self.look()
         self.waited_s = time.time() - since
         return None if isinstance(found, Wait) else found
 
@@ -86,11 +89,16 @@ class Seeker:
         """The index of this node's next submission for a step."""
         return self._view.next_index(step, self._node)
 
-    def _look(self) -> Dispatch | Work | Wait:
+    def look(self, under_way: Collection[Key] = ()) -> Dispatch | Work | Wait:
+        """What there is to do now.
+
+        Args:
+            under_way: dispatches that the node generates already.
+        """
         self._view.refresh()
         held = None if self._held is None else self._held()
         for dispatch in self._view.unfinished(self._node, self._rules):
-            if self._serves(dispatch):
+            if dispatch.key not in under_way and self._serves(dispatch):
                 if held is not None and dispatch.policy_version not in held:
                     return Wait(f"policy version {dispatch.policy_version} to be on this node")
                 return dispatch
@@ -104,7 +112,9 @@ class Seeker:
             and key not in self._view.receipts
             and self._serves(dispatch)
         ]
-        if len(waiting) >= self._outstanding:
+        # What joins a running batch depends on the moment anyway.
+        outstanding = max(self._outstanding, OUTSTANDING if under_way else 1)
+        if len(waiting) >= outstanding:
             step, _, n = waiting[0]
             return Wait(f"the intake to take in submission {n} of step {step}")
         return next_step(self._view, self._rules, nodes=self._nodes, held=held, node=self._node)

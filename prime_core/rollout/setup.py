@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from prime_core.api.errors import RunError
 from prime_core.rollout.opening import make_producer, open_pools, read_tasks
 from prime_core.rollout.produce import Producer
-from prime_core.rollout.seek import Seeker
+from prime_core.rollout.seek import OUTSTANDING, Seeker
 from prime_core.rollout.submit import complete_statement, submit
 from prime_core.signing import Signer
 from prime_core.store import layout
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from prime_core.hosting.pool import HostPool
 
 TRAINER_KEY = "trainer.key"
-OUTSTANDING = 2
 
 
 @dataclass(slots=True)

@@ -1,4 +1,7 @@
-"""A worker whose vLLM is killed in mid-batch: it says so, and submits what it would have."""
+"""A worker whose vLLM is killed in mid-batch, with two submissions under way.
+
+It says so, and submits what it would have.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import logging
 import os
 import shutil
 import signal
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -43,7 +47,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
         "use": "vllm",
         "max_tokens": 48,
         "max_prompt_tokens": 300,
-        "groups_per_submission": 6,
+        "groups_per_submission": 3,
         "with": params,
     }
     return prepared(
@@ -54,12 +58,14 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
     )
 
 
-def strike_at_the_first_token(engine: VllmEngine) -> None:
+def strike_once_both_are_begun(engine: VllmEngine) -> None:
     arrivals, struck = engine._driver._under_way, []
     take = arrivals.tokens
 
     def tokens(news: Sequence[Sequence[Any]], data: bytes) -> None:
         if not struck:
+            while len(engine._streams) < 2:  # in the driver's thread: the worker goes on
+                time.sleep(0.01)
             assert engine.pid is not None
             struck.append(engine.pid)
             os.kill(engine.pid, signal.SIGKILL)
@@ -68,27 +74,33 @@ def strike_at_the_first_token(engine: VllmEngine) -> None:
     arrivals.tokens = tokens  # type: ignore[method-assign]
 
 
-def submitted(origin: RunConfig, folder: Path, *, strike: bool) -> tuple[RunConfig, Any]:
-    """A copy of the run with its first submission."""
+def submitted(
+    origin: RunConfig, folder: Path, *, strike: bool
+) -> tuple[RunConfig, list[RolloutRow]]:
+    """A copy of the run, and the rows of its first step's two submissions."""
     shutil.copytree(origin.run.dir, folder)
     config = origin.model_copy(
         update={"run": origin.run.model_copy(update={"dir": folder, "id": "worker-test"})}
     )
     store = open_store(config)
-    signature = layout.submission_signature_path(0, "worker-0", 0)
+    signature = layout.submission_signature_path(0, "worker-0", 1)
 
     async def work() -> None:
         async with Opened(config) as (worker, equipment):
             assert isinstance(equipment.engine, VllmEngine)
             if strike:
-                strike_at_the_first_token(equipment.engine)
+                strike_once_both_are_begun(equipment.engine)
             task = asyncio.create_task(worker.work())
             await until(lambda: store.exists(signature), task)
-            await until(lambda: any("rollouts" in r for r in read_metrics(folder)), task)
+            await until(lambda: len(logged(folder)) == 2, task)
             await stopped(task)
 
     asyncio.run(work())
-    return config, read(store, 0)
+    return config, [row for n in (0, 1) for row in read(store, 0, n=n).rows]
+
+
+def logged(folder: Path) -> list[dict[str, Any]]:
+    return [record for record in read_metrics(folder) if "rollouts" in record]
 
 
 def told(row: RolloutRow) -> list[Any]:
@@ -103,12 +115,14 @@ def test_a_worker_whose_vllm_is_killed_submits_what_it_would_have(
         config, disturbed = submitted(origin, tmp_path / "killed", strike=True)
     assert "was killed by signal 9" in caplog.text
     assert "starting it anew" in caplog.text
-    record = next(r for r in read_metrics(config.run.dir) if "rollouts" in r)
-    assert record["engine/restarts"] == 1
-    assert open_store(config).list(layout.dispatches_dir(0)) == ["worker-0-00000.json"]
+    assert [record["submission"] for record in logged(config.run.dir)] == [0, 1]
+    assert logged(config.run.dir)[1]["beside"] == 1
+    assert logged(config.run.dir)[1]["engine/restarts"] == 1
+    names = [f"worker-0-{n:05d}.json" for n in (0, 1)]
+    assert open_store(config).list(layout.dispatches_dir(0)) == names
     _, undisturbed = submitted(origin, tmp_path / "whole", strike=False)
-    assert len(disturbed.rows) == 24
-    assert [told(row) for row in disturbed.rows] == [told(row) for row in undisturbed.rows]
-    for row in disturbed.rows:
+    assert len(disturbed) == 24
+    assert [told(row) for row in disturbed] == [told(row) for row in undisturbed]
+    for row in disturbed:
         own = sum(row.completion_mask)
         assert len(row.proofs) == -(-own // 32) * 258

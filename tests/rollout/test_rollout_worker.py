@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ from worker_runs import Opened, build_model, close, lock_of, prepared, publish, 
 
 from prime_core.api import RunError
 from prime_core.config.sections import RunConfig
+from prime_core.engines.transformers.engine import TransformersEngine
 from prime_core.store import layout
 from prime_core.store.checks import Limits, check_submission
-from prime_core.store.counter import Work
+from prime_core.store.counter import Wait, Work
 from prime_core.store.metrics import read_metrics
 from prime_core.store.objects import open_store
 from prime_core.store.records import Dispatch
@@ -132,7 +134,7 @@ def test_the_worker_waits_for_receipts_and_versions_and_ends_with_the_run(
                 signature = layout.submission_signature_path(step, "worker-0", 0)
                 await until(lambda path=signature: store.exists(path), task)  # type: ignore[misc]
                 await asyncio.sleep(0.1)
-                assert "intake to take in submission 0" in equipment.seeker._look().reason
+                assert "intake to take in submission 0" in equipment.seeker.look().reason
                 groups = receive(store, step)
                 await asyncio.sleep(0.1)
                 assert store.list(layout.dispatches_dir(step + 1)) == []
@@ -144,6 +146,77 @@ def test_the_worker_waits_for_receipts_and_versions_and_ends_with_the_run(
     assert store.list(layout.dispatches_dir(0)) == ["worker-0-00000.json"]
     assert store.list(layout.dispatches_dir(1)) == ["worker-0-00000.json"]
     assert {row.policy_version for row in read(store, 1).rows} == {1}
+
+
+def in_files_of_two(config: RunConfig) -> RunConfig:
+    """Three submissions a step; one and a half fill the engine's batch."""
+    engine = config.engine.model_copy(update={"groups_per_submission": 2})
+    return config.model_copy(update={"engine": engine})
+
+
+def let_streams_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine says so; it works them off in turn, so that every bit stays what it was."""
+    said = TransformersEngine.capabilities.fget
+    assert said is not None
+
+    def shared(engine: TransformersEngine) -> object:
+        return replace(said(engine), continuous_batch=24)
+
+    monkeypatch.setattr(TransformersEngine, "capabilities", property(shared))
+
+
+def test_a_node_killed_with_several_under_way_repeats_each_once(
+    config: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = in_files_of_two(config)
+    store = open_store(config)
+    names = [f"worker-0-{n:05d}" for n in range(3)]
+
+    async def work(condition: Callable[[], bool]) -> None:
+        async with Opened(config) as (worker, _):
+            task = asyncio.create_task(worker.work())
+            await until(condition, task)
+            await stopped(task)
+
+    def all_there() -> bool:
+        return store.exists(layout.submission_signature_path(0, "worker-0", 2))
+
+    with monkeypatch.context() as patch:
+        let_streams_share(patch)
+        asyncio.run(work(lambda: len(store.list(layout.dispatches_dir(0))) == 3))
+        assert not all_there()
+    asyncio.run(work(all_there))  # one after the other
+    assert store.list(layout.dispatches_dir(0)) == [f"{name}.json" for name in names]
+    alone = [store.get(layout.submission_path(0, "worker-0", n)) for n in range(3)]
+    for path in (config.run.dir / layout.submissions_dir(0)).iterdir():
+        path.unlink()
+    let_streams_share(monkeypatch)
+    asyncio.run(work(all_there))  # beside each other
+    assert [store.get(layout.submission_path(0, "worker-0", n)) for n in range(3)] == alone
+    assert {record.get("beside") for record in read_metrics(config.run.dir)} >= {0, 1, 2}
+
+
+def test_what_is_under_way_is_not_begun_again_and_counts_as_expected(config: RunConfig) -> None:
+    config = in_files_of_two(config)
+
+    async def work() -> None:
+        async with Opened(config) as (worker, equipment):
+            found = await equipment.seeker.seek()
+            await worker._load(0)
+            assert isinstance(found, Work)
+            assert worker._policy is not None
+            keys = []
+            for n in range(3):
+                keys.append(equipment.dispatch(found, worker._policy.digest).key)
+                assert keys[-1] == (0, "worker-0", n)
+                again = equipment.seeker.look(keys[:-1])
+                assert again.key == keys[-1]  # type: ignore[union-attr]
+                found = equipment.seeker.look(keys)
+                assert isinstance(found, Work) == (n < 2)
+            assert isinstance(found, Wait)
+            assert "policy version 1" in found.reason
+
+    asyncio.run(work())
 
 
 def test_work_that_nobody_needs_any_more_is_cancelled_and_never_submitted(
@@ -167,11 +240,12 @@ def test_work_that_nobody_needs_any_more_is_cancelled_and_never_submitted(
 
             equipment.engine.generate = slowly  # type: ignore[method-assign]
             equipment.engine._streams = 1  # type: ignore[attr-defined]
-            assert await worker._produce(dispatch) is None
+            await worker._serve(dispatch)
             assert not equipment.seeker.is_useful(dispatch)
 
     asyncio.run(work())
     assert store.list(layout.submissions_dir(0)) == []
+    assert any(record.get("cancelled") for record in read_metrics(config.run.dir))
 
 
 def test_a_file_that_somebody_put_under_the_node_s_name_does_not_stop_it(

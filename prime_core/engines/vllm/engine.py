@@ -59,7 +59,7 @@ class VllmEngine:
         self._fit = Fit(None, None)
         self._keys = itertools.count()
         self._streams: list[Stream] = []
-        self._window: int | None = None
+        self._window: Window | None = None
         self._started_from: Path | None = None
         self._driver = Driver(
             self._start,
@@ -87,12 +87,14 @@ class VllmEngine:
             hidden_states=params.hidden_states,
             seeded_sampling=True,
             commitments=True,
+            continuous_batch=params.batch_size,
         )
 
     @property
     def figures(self) -> dict[str, float]:
         """vLLM's newest figures, restarts, and the window of requests that it is handed."""
-        own = {"restarts": float(self._driver.restarts), "window": float(self._window or 0)}
+        window = 0 if self._window is None else self._window.limit
+        own = {"restarts": float(self._driver.restarts), "window": float(window)}
         return {**self._driver.figures, **own}
 
     @property
@@ -148,17 +150,19 @@ class VllmEngine:
         """Generate a stream; generations come as they end.
 
         Requests that are there at once enter vLLM together; further ones join its batch as others
-        leave it.
+        leave it, whichever stream they are of.
 
         Raises:
             EngineError: no policy is loaded, a request is longer than the model's context, or vLLM
                 dies again and again.
         """
         self._loaded()
-        window = Window(self.params.batch_size, self._preemptions, self._window)
+        if self._window is None or not self._streams:  # one serves one event loop
+            limit = None if self._window is None else self._window.limit
+            self._window = Window(self.params.batch_size, self._preemptions, limit)
         stream = Stream(
             self._driver,
-            window,
+            self._window,
             self._keys,
             self._fit.check_generation,
             keeps_rows=self.params.hidden_states,
@@ -167,7 +171,6 @@ class VllmEngine:
         feeding = asyncio.create_task(stream.feed(requests))
         try:
             while (found := await stream.answers.get()) is not None:
-                self._window = window.limit
                 if isinstance(found, BaseException):
                     raise found
                 yield found

@@ -80,6 +80,8 @@ class Server:
     def __init__(self, link: Link, start: dict[str, Any]) -> None:
         self._link = link
         self._open: dict[str, _Open] = {}
+        # Their ratio is how many sequences a forward pass served.
+        self._sums = {"steps": 0.0, "tokens": 0.0}
         arguments = EngineArgs(
             model=start["model"],
             logits_processors=[_PROCESSOR],
@@ -128,8 +130,9 @@ class Server:
                 del self._open[output.request_id]
                 facts, blobs = self._last("prime_prefill", output.request_id)
                 self._link.send("prefilled", blobs, key=output.request_id, **facts)
+        self._sums["steps"] += 1
         figures = latest[-1].figures if latest else {}
-        self._link.send("stepped", figures=figures)
+        self._link.send("stepped", figures={**figures, **self._sums})
 
     def _tell(self, outputs: list[Any]) -> None:
         news = []
@@ -138,6 +141,7 @@ class Server:
             count = len(output.outputs[0].token_ids)
             news.append((output.request_id, found.sent, count))
             found.sent += count
+            self._sums["tokens"] += count
         if not news:
             return
         facts, rows = self._last("prime_take", news)

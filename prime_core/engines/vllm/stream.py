@@ -25,6 +25,7 @@ class Stream:
     """Feeds a driver from an iterator, and gathers what comes back.
 
     Args:
+        window: which the engine's streams share.
         keys: names of requests, unique among all streams of the engine.
         check: raises for a request that the model can't be asked.
         keeps_rows: whether hidden states are part of the generations.
@@ -65,9 +66,9 @@ class Stream:
                 request = await following
                 if request is None:
                     break
+                work = self._work(request)
                 await self.window.enter()
                 following = asyncio.ensure_future(anext(coming, None))
-                work = self._work(request)
                 self._groups.setdefault(request.group_id, set()).add(work.key)
                 self._idle.clear()
                 if request.group_id in self._cancelled:
@@ -76,12 +77,15 @@ class Stream:
                     batch.append(work)
             if batch:
                 self._driver.begin(batch)
+                batch = []
             await self._idle.wait()
             self.answers.put_nowait(None)
         except Exception as error:  # noqa: BLE001 - the reader of the stream raises it
             self.answers.put_nowait(error)
         finally:
             following.cancel()
+            for _ in batch:  # never handed over
+                self.window.leave()
 
     def cancel(self, group_id: str) -> None:
         """End a group's requests, those too that are still to come."""

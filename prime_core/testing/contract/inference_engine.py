@@ -193,6 +193,20 @@ class InferenceEngineContract:
         again = generate(engine, [requests[-1]])  # a cancelled group leaves nothing behind
         assert again[requests[-1].id].finish_reason in ("stop", "length")
 
+    def test_streams_that_share_a_batch_wait_for_nobody(
+        self, engine: InferenceEngine, requests: Stream
+    ) -> None:
+        """Each stream goes on only after the other's answer, and both are what they were alone."""
+        if engine.capabilities.continuous_batch < 2:
+            pytest.skip("the engine works off one stream after the other")
+        alone = generate(engine, requests)
+        halves = requests[::2], requests[1::2]
+        found = generate_in_turns(engine, *halves)
+        for half, generations in zip(halves, found, strict=True):
+            assert set(generations) == {request.id for request in half}
+            for request in half:
+                assert generations[request.id].token_ids == alone[request.id].token_ids
+
     def test_an_empty_stream_ends(self, engine: InferenceEngine) -> None:
         assert generate(engine, []) == {}
 
@@ -218,3 +232,34 @@ def generate(
     assert len(found) == len(generations), "a request was answered twice"
     assert set(found) == {request.id for request in requests}
     return found
+
+
+def generate_in_turns(
+    engine: InferenceEngine, first: Stream, second: Stream
+) -> tuple[dict[str, Generation], dict[str, Generation]]:
+    """Two streams, each of which asks for one more only once the other has an answer more."""
+
+    async def run() -> tuple[dict[str, Generation], dict[str, Generation]]:
+        found: tuple[dict[str, Generation], dict[str, Generation]] = {}, {}
+        answered = asyncio.Condition()
+
+        async def feed(own: int, stream: Stream) -> AsyncIterator[GenerationRequest]:
+            for index, request in enumerate(stream):
+                await others_answered(own, index + own)  # the first stream begins
+                yield request
+            await others_answered(own, len((first, second)[1 - own]))
+
+        async def others_answered(own: int, needed: int) -> None:
+            async with answered:
+                await answered.wait_for(lambda: len(found[1 - own]) >= needed)
+
+        async def collect(own: int, stream: Stream) -> None:
+            async for generation in engine.generate(feed(own, stream)):
+                async with answered:
+                    found[own][generation.id] = generation
+                    answered.notify_all()
+
+        await asyncio.gather(collect(0, first), collect(1, second))
+        return found
+
+    return asyncio.run(run())

@@ -1,0 +1,154 @@
+"""Submissions beside each other: the engine's batch stays full, and nothing else changes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shared_batch import GROUP_SIZE, LONG, SHORT, Script, SharedBatch, Tools
+
+from prime_core.api import EngineError
+from prime_core.rollout import worker as worker_module
+from prime_core.rollout.worker import Worker
+from prime_core.store.counter import Work
+from prime_core.store.schema import check_rows
+from prime_core.store.trace import read_trace
+
+PLACES = 4
+
+
+def run(tools: Tools) -> None:
+    async def work() -> None:
+        await Worker(tools).work()  # type: ignore[arg-type]
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(work())
+    tools.trace.close()
+
+
+def works(count: int, *, step: int = 0, version: int = 0, groups: int = 1) -> list[Work]:
+    return [Work(step, version, groups) for _ in range(count)]
+
+
+def test_the_batch_stays_full_from_submission_to_submission(tmp_path: Path) -> None:
+    engine = SharedBatch(PLACES)
+    tools = Tools(engine, Script(works(12)), tmp_path)
+    run(tools)
+    last_begun = max(engine.begun_at.values())
+    assert engine.occupied[:last_begun] == [PLACES] * last_begun
+    tokens = 12 * (LONG + (GROUP_SIZE - 1) * SHORT)
+    assert sum(engine.occupied) == tokens
+    # What is left are the last long ones, which nobody can fill up.
+    assert len(engine.occupied) <= tokens / PLACES + LONG
+
+
+def test_an_engine_that_shares_no_batch_is_given_one_submission_at_a_time(tmp_path: Path) -> None:
+    drained, fed = SharedBatch(PLACES, shares=False), SharedBatch(PLACES)
+    one = Tools(drained, Script(works(6)), tmp_path / "one")
+    other = Tools(fed, Script(works(6)), tmp_path / "other")
+    run(one)
+    run(other)
+    assert len(drained.occupied) == 6 * LONG
+    assert one.seeker.under_way == []  # it asks for more when nothing is under way
+    # The same rows come of both, announced in the same order.
+    assert one.rows == other.rows
+    assert one.submitted == other.submitted
+
+
+def test_submissions_are_announced_in_their_order_whichever_is_complete_first(
+    tmp_path: Path,
+) -> None:
+    engine = SharedBatch(8, length=lambda request: 90 if request.id == "0-worker-0-0-0/0" else 3)
+    tools = Tools(engine, Script([*works(3), *works(2, step=1)]), tmp_path)
+    run(tools)
+    assert engine.ended[-1] == "0-worker-0-0-0/0"
+    assert tools.submitted == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
+    for rows in tools.rows.values():
+        check_rows(rows)
+    spans = [span for span in read_trace(tmp_path)["worker-0"] if span["name"] == "generate"]
+    assert spans[-1]["lane"] == "main"
+    assert all(span["lane"].startswith("beside") for span in spans[:-1])
+
+
+def test_weights_are_loaded_between_batches(tmp_path: Path) -> None:
+    engine = SharedBatch(PLACES)
+    tools = Tools(engine, Script([*works(2), *works(2, step=1, version=1)]), tmp_path)
+    run(tools)
+    assert engine.loads == [0, 1]  # it refuses one while anything is under way
+    assert {row.policy_version for row in tools.rows[0, 1]} == {0}
+    assert {row.policy_version for row in tools.rows[1, 0]} == {1}
+    drained = engine.begun_at["1-worker-0-0-0"]
+    assert engine.occupied[drained - 1] == 1
+    assert [each["beside"] for each in tools.logged] == [0, 1, 0, 1]
+
+
+def test_a_submission_that_nobody_needs_makes_room_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "WATCH_S", 0.0)
+    engine = SharedBatch(PLACES, length=lambda request: 50)
+    seeker = Script(
+        works(3), useless=lambda dispatch: dispatch.n == 0 and len(engine.occupied) >= 10
+    )
+    tools = Tools(engine, seeker, tmp_path)
+    run(tools)
+    assert tools.submitted == [(0, 1), (0, 2)]
+    assert [each for each in tools.logged if "cancelled" in each] == [
+        {"submission": 0, "cancelled": 1}
+    ]
+    # Four places were freed after ten steps, and taken before the eleventh.
+    assert engine.begun_at["0-worker-0-1-0"] == 10
+    assert engine.occupied == [PLACES] * 110
+
+
+def test_work_is_asked_for_again_while_the_last_long_ones_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second work is there only once the first submission's long tail runs."""
+    monkeypatch.setattr(worker_module, "LOOK_S", 0.0)
+    engine = SharedBatch(PLACES)
+    seeker = Script(works(1))
+    tools = Tools(engine, seeker, tmp_path)
+    look = seeker.look
+
+    def late(under_way: Any) -> Any:
+        if len(tools.dispatched) == 1 and len(engine.occupied) >= 10:
+            seeker.works = works(1)
+        return look(under_way)
+
+    seeker.look = late  # type: ignore[method-assign]
+    run(tools)
+    assert tools.submitted == [(0, 0), (0, 1)]
+    assert engine.begun_at["0-worker-0-1-0"] == 10
+
+
+def test_an_engine_that_breaks_ends_the_worker_with_nothing_half_done(tmp_path: Path) -> None:
+    engine = SharedBatch(PLACES, fails_at=LONG + 2)
+    tools = Tools(engine, Script(works(12)), tmp_path)
+    with pytest.raises(EngineError, match="it broke"):
+        run(tools)
+    assert engine.streams == 0
+    assert tools.submitted == [(0, 0)]
+    assert len(tools.dispatched) > 1
+
+
+def test_a_worker_that_is_stopped_leaves_its_dispatches_to_the_next(tmp_path: Path) -> None:
+    engine = SharedBatch(PLACES)
+    tools = Tools(engine, Script(works(12)), tmp_path)
+
+    async def work() -> None:
+        task = asyncio.create_task(Worker(tools).work())  # type: ignore[arg-type]
+        await tools.two_submitted.wait()
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        assert engine.streams == 0
+        assert asyncio.all_tasks() <= {asyncio.current_task(), engine.stepping}
+
+    asyncio.run(work())
+    tools.trace.close()
+    assert tools.submitted == [(0, 0), (0, 1)]
+    assert len(tools.dispatched) > 2

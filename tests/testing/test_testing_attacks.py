@@ -123,6 +123,49 @@ def test_the_command_prints_what_was_caught(config, capsys) -> None:
     assert all(each["caught"] == 2 for each in said["attacks"])
 
 
+def test_attacks_fit_a_run_of_few_tokens(tmp_path) -> None:
+    with open_world(prepare_tiny(tmp_path, tokens=6)) as world:
+        judge = Judge(world)
+        honest = playing.base(world, judge, 2)
+        for name in ("suffix", "after-the-end", "prefix", "hostile-text", "padded"):
+            result = playing.play(world, judge, BY_NAME[name], honest)
+            assert fails(BY_NAME[name], result) == "", name
+
+
+def test_what_was_found_is_printed_though_an_attack_breaks(config, capsys, monkeypatch) -> None:
+    from prime_core.api import FormatError
+    from prime_core.cli.attack import attack
+    from prime_core.testing.attacks import catalogue
+    from prime_core.testing.attacks.attack import Attack, UnfitError
+
+    def breaking(error: Exception) -> Attack:
+        def forge(*_: object) -> list[object]:
+            raise error
+
+        return Attack(type(error).__name__, "", (), "reject", forge)
+
+    broken = breaking(FormatError("a row is too long")), breaking(UnfitError("no room"))
+    for each in broken:
+        monkeypatch.setitem(catalogue.BY_NAME, each.name, each)
+    names = [*(each.name for each in broken), "unsigned"]
+    options = [word for name in names for word in ("--attack", name)]
+    arguments = [str(config.run.dir), *options, "--count", "1"]
+    with pytest.raises(FormatError, match="too long"):
+        attack.main(arguments, standalone_mode=False)
+    said = capsys.readouterr().out
+    assert "unsigned" in said
+    assert "1/1" in said
+    assert "FormatError wasn't played: a row is too long" in said
+    assert "UnfitError wasn't played: no room" in said
+
+
+def test_attacks_are_listed_without_a_run(capsys) -> None:
+    from prime_core.cli.attack import attack
+
+    attack.main(["--list"], standalone_mode=False)
+    assert capsys.readouterr().out.count("\n") == len(ATTACKS)
+
+
 def test_a_run_that_validates_nothing_is_refused(config) -> None:
     from prime_core.api import RunError
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from prime_core.api import RunError
 from prime_core.signing import Signer, signed_bytes
 from prime_core.store.records import Dispatch
 from prime_core.store.schema import RolloutRow, SubmissionMeta
@@ -18,6 +19,14 @@ from prime_core.store.submission import write_submission
 
 if TYPE_CHECKING:
     from prime_core.testing.attacks.world import World
+
+
+class UnfitError(RunError):
+    """An attack that nobody can try in this run, and why."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what, where="the attack", fix="play it in a run that has what it needs")
+
 
 Ending: TypeAlias = Literal["slash", "reject", "drop"]
 

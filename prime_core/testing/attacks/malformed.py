@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from prime_core.store.schema import SCHEMA_ID, arrow_schema
+from prime_core.store.schema import SCHEMA_ID
 from prime_core.testing.attacks.attack import Attempt, Forge, with_data
 from prime_core.testing.attacks.world import World
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prime_core.api import RowPrefill, RunError
-from prime_core.testing.attacks.attack import Attack, Attempt
+from prime_core.api import PrimeError, RowPrefill, RunError
+from prime_core.testing.attacks.attack import Attack, Attempt, UnfitError
 from prime_core.testing.attacks.catalogue import ATTACKS, BY_NAME
 from prime_core.testing.attacks.judging import Judge, Judged
 from prime_core.testing.attacks.node import honest
@@ -54,6 +54,19 @@ class Result:
     def bound(self) -> float:
         """Clopper-Pearson's 95 % lower bound on the share that is caught."""
         return 1.0 - upper_bound(self.files - self.caught, self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Unplayed:
+    """An attack that said nothing about the checks, and why."""
+
+    attack: str
+    error: PrimeError
+
+    @property
+    def unfit(self) -> bool:
+        """Whether nobody could try it in this run; else it broke."""
+        return isinstance(self.error, UnfitError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +159,18 @@ def play(
         cpu_s=seconds,
         reason=next((each.verdict.reason for each in caught), ""),
     )
+
+
+def play_all(
+    world: World, judge: Judge, attacks: Sequence[Attack], attempts: Sequence[Attempt]
+) -> Iterator[Result | Unplayed]:
+    """Play attacks one by one; one that can't be played costs the others nothing."""
+    for attack in attacks:
+        try:
+            yield play(world, judge, attack, attempts)
+        except PrimeError as error:
+            world.forget()
+            yield Unplayed(attack.name, error)
 
 
 def _is_caught(attack: Attack, judged: Judged) -> bool:

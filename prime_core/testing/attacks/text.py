@@ -14,14 +14,14 @@ from random import Random
 from typing import TypeAlias
 
 from prime_core.store.schema import RolloutRow
-from prime_core.testing.attacks.attack import Attempt, Forge
+from prime_core.testing.attacks.attack import Attempt, Forge, UnfitError
 from prime_core.testing.attacks.node import AT_ONCE, reworded
 from prime_core.testing.attacks.world import World
 
 Said: TypeAlias = tuple[list[int], str]  # the completion's tokens and its finish reason
 Edit: TypeAlias = Callable[[World, RolloutRow, Random], Said]
 
-POISON = 12  # tokens that are planted
+POISON = 12  # tokens that are planted, where the token limit leaves room for so many
 CHANGED = 3  # tokens that an edit within the text replaces
 
 
@@ -126,21 +126,33 @@ def _open(world: World, row: RolloutRow) -> list[int]:
 
 def suffix(world: World, row: RolloutRow, rng: Random) -> Said:
     """An honest completion, then planted words, then the end."""
-    room = world.facts.max_tokens - POISON - 1
-    return [*_open(world, row)[:room], *_words(world, POISON, rng), _end(world)], "stop"
+    poison, room = _planted(world, 1, rng)
+    return [*_open(world, row)[:room], *poison, _end(world)], "stop"
 
 
 def after_the_end(world: World, row: RolloutRow, rng: Random) -> Said:
     """Planted words behind the end token, where a verifier doesn't look."""
-    room = world.facts.max_tokens - POISON - 2
-    tokens = [*_open(world, row)[:room], _end(world), *_words(world, POISON, rng), _end(world)]
-    return tokens, "stop"
+    poison, room = _planted(world, 2, rng)
+    return [*_open(world, row)[:room], _end(world), *poison, _end(world)], "stop"
 
 
 def prefix(world: World, row: RolloutRow, rng: Random) -> Said:
     """Planted words, then what the model said."""
-    room = world.facts.max_tokens - POISON - 1
-    return [*_words(world, POISON, rng), *_open(world, row)[:room], _end(world)], "stop"
+    poison, room = _planted(world, 1, rng)
+    return [*poison, *_open(world, row)[:room], _end(world)], "stop"
+
+
+def _planted(world: World, ends: int, rng: Random) -> tuple[list[int], int]:
+    """Words to plant, and how many of the model's own have room beside them and the end tokens.
+
+    Raises:
+        UnfitError: not even one has.
+    """
+    room = world.facts.max_tokens - ends
+    if room < 1:
+        raise UnfitError(f"a rollout of {world.facts.max_tokens} tokens has no room to plant words")
+    count = min(POISON, (room + 1) // 2)
+    return _words(world, count, rng), room - count
 
 
 def within(world: World, row: RolloutRow, rng: Random) -> Said:
@@ -221,8 +233,8 @@ def hostile(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Atte
         index = longest(attempt.rows)
         tokens = world.tokenizer.encode(rng.choice(texts), add_special_tokens=False)
         special = {*world.facts.stop_ids, *world.tokenizer.all_special_ids}
-        plain = [t for t in tokens if t not in special][: world.facts.max_tokens - 1]
-        said = [*(plain or _words(world, 8, rng)), _end(world)]
+        plain = [t for t in tokens if t not in special] or _words(world, 8, rng)
+        said = [*plain[: world.facts.max_tokens - 1], _end(world)]
         changed.append({index: saying(attempt.rows[index], said, "stop")})
     return reword(world, attempts, changed)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -49,8 +51,15 @@ def validate(file: Path, run: Path, unsigned: bool, as_json: bool) -> None:
 @click.option("--locked", type=float, default=0.0, help="Rewards that it would lose too.")
 @click.option("--gain", type=float, required=True, help="What one cheating file gains it.")
 @click.option("--power", type=float, default=0.99, help="Probability that a full check finds one.")
-@click.option("--groups", type=int, default=16, help="Groups of a file, for spot checks.")
-@click.option("--spot-groups", type=int, default=1, help="Groups that a spot check looks at.")
+@click.option(
+    "--groups",
+    type=click.IntRange(min=1),
+    default=16,
+    show_default=True,
+    help="Groups of a file, for spot checks.",
+)
+@click.option("--spot-groups", type=click.IntRange(min=0), default=1, show_default=True,
+              help="Groups that a spot check looks at.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def audit_plan(
     stake: float,
@@ -61,7 +70,10 @@ def audit_plan(
     spot_groups: int,
     as_json: bool,
 ) -> None:
-    """Say which share of files must be checked in full so that cheating loses."""
+    """Say which share of files must be checked in full so that cheating loses.
+
+    Exits 1 where no share is enough.
+    """
     from prime_core.validation import audit_plan as plan
 
     stakes = plan.Stakes(stake, locked, gain, power)
@@ -73,13 +85,22 @@ def audit_plan(
     rows = plan.table(stakes, SHARES)
     if as_json:
         print(json.dumps({"least_share": share, "shares": rows, "spot_power": spots}))
-        return
+    else:
+        _print_plan(share, rows)
+        print()
+        print(f"a spot check of {min(spot_groups, groups)} of {groups} groups finds a file")
+        for bad, chance in spots.items():
+            print(f"  with {bad} bad groups: {chance:.3f}")
+    if share is None:
+        sys.exit(1)
+
+
+def _print_plan(share: float | None, rows: Sequence[Mapping[str, float]]) -> None:
     if share is None:
         print("no share is enough: a cheating file gains more than the node can lose")
     else:
-        print(
-            f"cheating loses from a share of {share:.4f} on: validation.audit_share = {share:.4f}"
-        )
+        enough = math.ceil(share * 1e4) / 1e4  # rounded down it would not be
+        print(f"cheating loses from this share on: validation.audit_share = {enough:.4f}")
     print()
     print(f"{'share':>7} {'gain a file':>13} {'10 undetected':>14} {'files to 99 %':>14}")
     for row in rows:
@@ -87,7 +108,3 @@ def audit_plan(
             f"{row['share']:7.2f} {row['expected_gain']:13.4g} {row['undetected_10']:14.3g} "
             f"{row['files_until_found']:14.0f}"
         )
-    print()
-    print(f"a spot check of {spot_groups} of {groups} groups finds a file")
-    for bad, chance in spots.items():
-        print(f"  with {bad} bad groups: {chance:.3f}")

@@ -6,6 +6,7 @@ the rewards that are still locked. With share p and detection power d a file is 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from prime_core.api import RunError
@@ -28,9 +29,16 @@ class Stakes:
     power: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.power <= 1 or self.gain <= 0 or min(self.stake, self.locked) < 0:
+        numbers = (self.stake, self.locked, self.gain, self.power)
+        if not (
+            all(map(math.isfinite, numbers))
+            and 0 < self.power <= 1
+            and self.gain > 0
+            and min(self.stake, self.locked) >= 0
+        ):
             raise RunError(
-                "an audit plan needs a power in (0, 1], a gain above 0, and no negative loss",
+                "an audit plan needs finite numbers: a power in (0, 1], a gain above 0, and no "
+                "negative loss",
                 where="audit-plan",
                 fix="correct the numbers",
             )
@@ -59,16 +67,11 @@ def undetected(stakes: Stakes, share: float, files: int) -> float:
 
 def files_until_found(stakes: Stakes, share: float, confidence: float = 0.99) -> int:
     """Cheating files after which one is found with this confidence."""
-    files = 1
-    while undetected(stakes, share, files) > 1 - confidence:
-        files += 1
-        if files > 10**6:
-            raise RunError(
-                "a million files wouldn't do",
-                where="audit-plan",
-                fix="raise the share or the checks' power",
-            )
-    return files
+    found = share * stakes.power
+    if found >= 1:
+        return 1
+    files = math.log(1 - confidence) / math.log1p(-found)
+    return max(1, math.ceil(files - 1e-9))  # a whole number stays one
 
 
 def spot_power(groups: int, spot_groups: int, bad_groups: int, power: float) -> float:
@@ -76,15 +79,17 @@ def spot_power(groups: int, spot_groups: int, bad_groups: int, power: float) -> 
 
     Args:
         groups: of the file.
-        spot_groups: that are looked at, drawn without replacement.
+        spot_groups: that are looked at, drawn without replacement; all of them where there are
+            fewer.
         bad_groups: that the node cheated in.
         power: probability that a full look finds one bad group.
     """
-    missed, left, bad = 1.0, groups, min(bad_groups, groups)
-    for _ in range(min(spot_groups, groups)):
-        missed *= 1 - power * bad / left
-        left -= 1
-    return 1 - missed
+    spots, bad = min(spot_groups, groups), min(bad_groups, groups)
+    missed = sum(
+        math.comb(bad, drawn) * math.comb(groups - bad, spots - drawn) * (1 - power) ** drawn
+        for drawn in range(min(bad, spots) + 1)
+    )
+    return 1 - missed / math.comb(groups, spots)
 
 
 def table(stakes: Stakes, shares: tuple[float, ...]) -> list[dict[str, float]]:

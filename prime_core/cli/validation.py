@@ -27,7 +27,7 @@ SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 def validate(file: Path, run: Path, unsigned: bool, as_json: bool) -> None:
     """Judge one submission in full, as a validator of its run would; writes nothing.
 
-    Exits 1 where the file is rejected.
+    It says, too, which verdict the file has in the run, and exits 1 where it is rejected here.
     """
     from prime_core.config.load import load_run
     from prime_core.run.supervisor import run_directory
@@ -37,12 +37,14 @@ def validate(file: Path, run: Path, unsigned: bool, as_json: bool) -> None:
     from prime_core.validation.reporting import page
 
     config = load_run(run_directory(run) / RUN)
-    verdict, seconds = validate_file(config, file, unsigned=unsigned)
+    found = validate_file(config, file, unsigned=unsigned)
     if as_json:
-        print(json.dumps({**payload_of(verdict), "seconds": seconds}))
+        standing = [payload_of(each) for each in found.standing]
+        said = {**payload_of(found.verdict), "seconds": found.seconds, "standing": standing}
+        print(json.dumps(said))
     else:
-        print(page(verdict, seconds))
-    if verdict.decision != "accepted":
+        print(page(found.verdict, found.seconds, found.standing))
+    if found.verdict.decision != "accepted":
         sys.exit(1)
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,10 +31,23 @@ if TYPE_CHECKING:
     from prime_core.store.objects import ObjectStore
 
 
-def validate_file(
-    config: RunConfig, file: Path, *, unsigned: bool = False
-) -> tuple[Verdict, dict[str, float]]:
-    """The verdict on a file, and the seconds of each check.
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """What judging a file by hand found.
+
+    Attributes:
+        verdict: this judgement's; it counts nowhere.
+        seconds: of each check.
+        standing: verdicts that count, on whatever bytes were submitted under this name.
+    """
+
+    verdict: Verdict
+    seconds: Mapping[str, float]
+    standing: tuple[Verdict, ...]
+
+
+def validate_file(config: RunConfig, file: Path, *, unsigned: bool = False) -> ByHand:
+    """The verdict on a file, and those that its run has already.
 
     Args:
         file: a submission, in the run or anywhere; its statement lies beside it.
@@ -55,14 +70,12 @@ def validate_file(
         context, around = validator.open_file(key, dispatch, data, sha256, seed, full=True)
         beside = file.with_suffix(".sig.json")
         if beside.is_file():
-            from dataclasses import replace
-
             own = replace(around, statement=lambda: _statement(beside))
             context = FileContext(own, context.view, data, seed=seed, full=True, spot_groups=0)
         checks = [each for each in tools.checks if not (unsigned and each.name == "identity")]
         judgement = ask(checks, context)
         verdict = verdict_of(judgement, context, signature, trusted=not unsigned)
-        return verdict, judgement.seconds
+        return ByHand(verdict, judgement.seconds, tuple(tools.book.of(key)))
 
 
 def _read(file: Path) -> bytes:

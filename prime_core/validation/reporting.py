@@ -6,6 +6,7 @@ Called by the validator after each verdict, and by `prime-core validate`.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from prime_core.store.verdicts import Verdict
@@ -41,11 +42,12 @@ def metrics_of(
     return values | {f"finding/{name}": count for name, count in found.items()}
 
 
-def page(verdict: Verdict, seconds: dict[str, float]) -> str:
+def page(verdict: Verdict, seconds: Mapping[str, float], standing: Sequence[Verdict] = ()) -> str:
     """A verdict for a person, 100 columns at most.
 
     Args:
         seconds: what each check took.
+        standing: verdicts of the run's validators on the same submission.
     """
     head = f"submission {verdict.n} of {verdict.node} for step {verdict.step}"
     lines = [
@@ -70,4 +72,10 @@ def page(verdict: Verdict, seconds: dict[str, float]) -> str:
         lines += ["", f"rejected ({verdict.severity}) by {verdict.check}: {verdict.reason}"]
     for group in verdict.dropped:
         lines.append(f"dropped group {group.id} by {group.check}: {group.reason}")
+    for other in standing:
+        bytes_ = "this file" if other.sha256 == verdict.sha256 else f"other bytes, {other.sha256}"
+        said = f"the run's verdict on {bytes_}: {other.decision.upper()}"
+        if other.check:
+            said += f" ({other.severity}) by {other.check}: {other.reason}"
+        lines += ["", said]
     return "\n".join(lines)

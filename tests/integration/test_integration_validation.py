@@ -180,6 +180,9 @@ def test_a_file_is_judged_by_hand(forged: Path, tmp_path: Path) -> None:
     done = prime_core("validate", edited, "--run", forged, "--unsigned", code=1)
     assert "REJECTED" in done.stdout
     assert "by logprobs: row 3" in done.stdout
+    assert "the run's verdict on other bytes" in done.stdout
+    done = prime_core("validate", file, "--run", forged)
+    assert "the run's verdict on this file: ACCEPTED" in done.stdout
 
 
 class Judged:

@@ -23,7 +23,7 @@ SUPERVISOR = click.option(
 SIGNER = click.option(
     "--signer", required=True, help="Address of the trainer's key: 0x and 40 hex digits."
 )
-RUN_ID = click.option("--run-id", default=None, help="Id of the run; any of the signer's if unset.")
+RUN_ID = click.option("--run-id", required=True, help="Id of the run, as the origin logs it.")
 RATE = click.option(
     "--rate",
     default=1000.0,
@@ -101,7 +101,7 @@ def relay(
     upstream: str,
     directory: Path,
     signer: str,
-    run_id: str | None,
+    run_id: str,
     listen: str,
     metrics: str | None,
     rate: float,
@@ -175,7 +175,7 @@ def fetch(
     relays: str,
     directory: Path,
     signer: str,
-    run_id: str | None,
+    run_id: str,
     connections: int,
     deltas: bool,
     follow: Path | None,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from prime_core.shardcast.client import Client
 from prime_core.shardcast.download import Download, VersionFailed
+from prime_core.shardcast.folder import held
 from prime_core.shardcast.following import follow
 from prime_core.store.counter import StepRules
 from prime_core.store.metrics import MetricsLog
@@ -39,8 +40,13 @@ def fetch_version(client: Client, version: int | None) -> Incoming:
 
     Raises:
         VersionFailed: no relay has it, or gives it.
-        StoreError: the disk can't hold it.
+        StoreError: the directory is another's, or its disk can't hold the version.
     """
+    with held(client.shelf.root):
+        return _fetch(client, version)
+
+
+def _fetch(client: Client, version: int | None) -> Incoming:
     client.shelf.recover()
     client.probe()
     if version is None:
@@ -74,7 +80,11 @@ def _tell_progress(download: Download, ended: threading.Event) -> None:
 
 
 def follow_run(config: RunConfig, node: str, client: Client) -> None:
-    """Fetch what a worker of this run needs until the run is over or SIGTERM; blocks."""
+    """Fetch what a worker of this run needs until the run is over or SIGTERM; blocks.
+
+    Raises:
+        StoreError: the directory is another process's, signer's or run's.
+    """
     process = f"client-{node}"
     rules = StepRules.from_config(config)
     view = StoreView(open_store(config), rules)
@@ -96,7 +106,8 @@ def follow_run(config: RunConfig, node: str, client: Client) -> None:
 
     old = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        follow(client, rules, first_open, stop, tell)
+        with held(client.shelf.root):
+            follow(client, rules, first_open, stop, tell)
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)

@@ -105,7 +105,7 @@ def follow(
         tell: told of every version that came or failed: an event and its numbers.
     """
     failures, announced = Failures(), Announcements(client)
-    client.shelf.recover()
+    client.shelf.recover(stop)
     client.probe()
     announced.start()
     try:

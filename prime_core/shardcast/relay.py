@@ -45,7 +45,12 @@ class Puller:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Recover what is on disk, listen to every upstream, fetch; returns at once."""
+        """Recover what is on disk, listen to every upstream, fetch; returns at once.
+
+        Raises:
+            StoreError: the directory holds what isn't this relay's.
+        """
+        self._client.shelf.find()
         self._spawn("recover", self._recover)
         self._announced.start()
         self._spawn("schedule", self._schedule)
@@ -64,7 +69,8 @@ class Puller:
         thread.start()
 
     def _recover(self) -> None:
-        self._client.shelf.recover()
+        self._client.shelf.recover(self._stop)
+        self._client.shelf.trim()
         self._changed()
         self._announced.ring()
 
@@ -84,8 +90,8 @@ class Puller:
         if len(self._running) >= AT_ONCE:
             return None
         shelf, now = self._client.shelf, time.monotonic()
-        whole = shelf.whole()
-        kept = whole[-self._keep :]
+        present = shelf.present()
+        kept = present[-self._keep :]
         floor = kept[0] if len(kept) == self._keep else -1
         for version in sorted(self._announced.versions(), reverse=True):
             entry = shelf.get(version)
@@ -97,7 +103,7 @@ class Puller:
                 continue
             if self._retry.get(version, (0.0, 0.0))[0] <= now:
                 # no more than are kept, or the oldest would be fetched to be dropped
-                newer = [v for v in {*whole, *self._running} if v > version]
+                newer = [v for v in {*present, *self._running} if v > version]
                 return version if len(newer) < self._keep else None
             if version in self._lacked_room:  # an older one would take what it waits for
                 return None

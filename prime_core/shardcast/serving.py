@@ -20,6 +20,7 @@ from prime_core.api.errors import FormatError, RunError
 from prime_core.shardcast.client import Client
 from prime_core.shardcast.counting import Counters
 from prime_core.shardcast.download import Settings
+from prime_core.shardcast.folder import held
 from prime_core.shardcast.fronting import Front
 from prime_core.shardcast.library import Library, StoreLibrary
 from prime_core.shardcast.members import Members, read_members
@@ -82,7 +83,7 @@ def run_relay(
     upstreams: list[str],
     directory: Path,
     signer: str,
-    run_id: str | None,
+    run_id: str,
     listening: Listening,
     *,
     keep: int = 5,
@@ -99,11 +100,9 @@ def run_relay(
 
     Raises:
         RunError: the address is taken, or the front's files can't be written.
+        StoreError: the directory is another process's, signer's or run's.
         FormatError: an upstream is no URL, or the members can't be read.
     """
-    if front is not None:
-        front.write(read_members(members) if members else Members())
-        front.enforce()
     counters = Counters()
     shelf = Shelf(directory, signer, run_id, keep=keep, budget=budget)
     client = Client(upstreams, shelf, settings=settings, counters=counters)
@@ -120,7 +119,12 @@ def run_relay(
             stop.set()
             await asyncio.to_thread(puller.close)
 
-    asyncio.run(_serve("relay", shelf, counters, listening, pull))
+    with held(directory):
+        shelf.find()
+        if front is not None:
+            front.write(read_members(members) if members else Members())
+            front.enforce()
+        asyncio.run(_serve("relay", shelf, counters, listening, pull))
 
 
 async def _serve(

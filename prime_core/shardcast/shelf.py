@@ -10,9 +10,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from prime_core.api.errors import PrimeError, StoreError
+from prime_core.api.errors import FormatError, IntegrityError, PrimeError, StoreError
+from prime_core.shardcast import folder
 from prime_core.shardcast.incoming import DiskFull, Incoming
 from prime_core.shardcast.library import Listing, Span
 from prime_core.store import layout
@@ -27,7 +29,7 @@ class Shelf:
     Args:
         root: the directory; versions lie below `policies/`.
         signer: the address that must have signed.
-        run_id: the run; None takes any of that signer.
+        run_id: the run; without one an upstream could push another run of that signer.
         keep: newest versions that stay when another is begun.
         budget: bytes that all versions may take together; None for no limit.
         max_bytes: a version that says it's larger is refused.
@@ -37,7 +39,7 @@ class Shelf:
         self,
         root: Path,
         signer: str,
-        run_id: str | None,
+        run_id: str,
         *,
         keep: int = 5,
         budget: int | None = None,
@@ -49,28 +51,57 @@ class Shelf:
         self._lock = threading.RLock()
         self._versions: dict[int, Incoming] = {}
         self._gone: set[int] = set()
-        (root / layout.POLICIES).mkdir(parents=True, exist_ok=True)
+        self._found = False
 
     def reader(self, version: int) -> ManifestReader:
         """A reader that takes only messages of this shelf's signer and run."""
         return ManifestReader(version, self._signer, run_id=self._run_id, max_bytes=self._max_bytes)
 
-    def recover(self) -> None:
-        """Take in what an earlier process left, shard by shard as it's hashed again."""
-        names = sorted((self.root / layout.POLICIES).iterdir(), reverse=True)
-        for directory in names:
-            version = layout.parse_numbered(directory.name)
-            if version is None or self.get(version) is not None:
-                continue
-            entry = Incoming(directory, self.reader(version))
-            with self._lock:
+    def find(self) -> None:
+        """Take note of what an earlier process left, so that nobody fetches it; hashes nothing.
+
+        Raises:
+            StoreError: something there isn't this shelf's, and stays as it is.
+        """
+        if self._found:
+            return
+        found = folder.versions(self.root, self._signer, self._run_id)
+        (self.root / layout.POLICIES).mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            self._found = True
+            for version in found.keys() - self._versions.keys():
+                reader = self.reader(version)
+                with suppress(FormatError, IntegrityError):  # `recover` tells
+                    reader.feed(found[version])
+                entry = Incoming(self.root / layout.policy_dir(version), reader)
                 self._versions[version] = entry
+
+    def recover(self, stop: threading.Event | None = None) -> None:
+        """Take in what an earlier process left, shard by shard as it's hashed again.
+
+        Args:
+            stop: ends it; what wasn't hashed stays on the disk for the next process.
+
+        Raises:
+            StoreError: as `find`.
+        """
+        self.find()
+        with self._lock:
+            entries = sorted(self._versions.items(), reverse=True)
+        for version, entry in entries:
+            if entry.checked.is_set():
+                continue
             try:
-                entry.recover()
+                if stop is None or not stop.is_set():
+                    entry.recover()
             except PrimeError as error:
                 logger.warning("version %d is dropped: %s", version, error)
-                self.drop(version)
-                self._gone.discard(version)
+                with self._lock:
+                    if self._versions.get(version) is entry:
+                        self.drop(version)
+                        self._gone.discard(version)
+            finally:
+                entry.checked.set()
 
     def begin(self, header: bytes, version: int) -> Incoming:
         """Start a version, or go on with one; makes room first.
@@ -109,6 +140,12 @@ class Shelf:
         """Versions that are complete, ascending."""
         with self._lock:
             return sorted(v for v, entry in self._versions.items() if entry.complete)
+
+    def present(self) -> list[int]:
+        """Versions that are complete, or may be once they have been hashed again, ascending."""
+        with self._lock:
+            entries = self._versions.items()
+            return sorted(v for v, each in entries if each.complete or not each.checked.is_set())
 
     def drop(self, version: int) -> None:
         """Remove a version; who reads it goes on reading."""

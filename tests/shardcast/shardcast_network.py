@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from shardcast_support import SIGNER, publish, until
+from shardcast_support import RUN, SIGNER, publish, until
 
 from prime_core.shardcast.fronting import Front
 
@@ -91,7 +91,8 @@ def fronted(folder: Path, listed: bytes, *options: object, scheme: str = "http")
     shutil.copytree(run_dir / "policies", folder / "relay" / "policies")
     (folder / "members.json").write_bytes(listed)
     words = ["relay", "--upstream", "http://127.0.0.1:9", "--dir", folder / "relay"]
-    words += ["--signer", SIGNER.address, "--nginx", folder / "front", "--public", f"{HOST}:80"]
+    words += ["--signer", SIGNER.address, "--run-id", RUN]
+    words += ["--nginx", folder / "front", "--public", f"{HOST}:80"]
     words += ["--members", folder / "members.json", *options]
     front = Front(folder / "front", f"{HOST}:80", "127.0.0.1:8470")
     inside = ["ip", "netns", "exec", SERVER]

@@ -112,6 +112,9 @@ def test_links_in_a_relays_directory_are_neither_followed_nor_written_through(
     (held / "000001").symlink_to(mine)
     with origin(tmp_path / "run") as url:
         one = client([url], tmp_path / "client")
+        with pytest.raises(StoreError, match="000001"):
+            one.shelf.recover()
+        (held / "000001").unlink()
         one.shelf.recover()
         assert one.shelf.listing() == []
         assert one.fetch(0).weights.read_bytes() == data

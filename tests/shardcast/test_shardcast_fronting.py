@@ -24,7 +24,7 @@ from shardcast_network import (
     run,
     status,
 )
-from shardcast_support import SIGNER, until
+from shardcast_support import RUN, SIGNER, until
 
 from prime_core.api.errors import FormatError
 from prime_core.shardcast.fronting import Front
@@ -116,7 +116,7 @@ def test_nginx_speaks_tls_and_a_client_checks_its_certificate(
     listed = members((MEMBER, "active"))
     with fronted(tmp_path, listed, *served, scheme="https"):
         words = [sys.executable, "-m", "prime_core", "fetch", "0", "--relays", f"https://{HOST}:80"]
-        words += ["--signer", SIGNER.address, "--dir", tmp_path / "client"]
+        words += ["--signer", SIGNER.address, "--run-id", RUN, "--dir", tmp_path / "client"]
         trusting = ["env", f"SSL_CERT_FILE={certificate}"]
         done = run(*trusting, *words, inside=CLIENTS)
         assert done.returncode == 0, done.stderr

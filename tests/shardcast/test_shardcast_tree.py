@@ -269,7 +269,7 @@ def test_a_version_above_the_limit_is_refused_before_anything_is_allocated(tmp_p
         one = client([url], tmp_path / "client", replace(QUICK, stall_s=0.3), max_bytes=1000)
         with pytest.raises(VersionFailed):
             one.fetch(0)
-    assert list((tmp_path / "client/policies").iterdir()) == []
+    assert not (tmp_path / "client/policies").exists()
     assert read_seal(ObjectStore(str(tmp_path / "run")), 0)
 
 

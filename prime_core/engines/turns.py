@@ -131,12 +131,19 @@ class Player:
     max_turns: int
     commit: bool = False
 
-    async def play(self, rollouts: Sequence[Rollout], finished: Callable[[Rollout], None]) -> None:
+    async def play(
+        self,
+        rollouts: Sequence[Rollout],
+        finished: Callable[[Rollout], None],
+        freed: Callable[[int], None] = lambda count: None,
+    ) -> None:
         """Play all rollouts to their ends.
 
         Args:
             finished: called once for each, as soon as its tokens are complete, while others are
                 still generated.
+            freed: called with how many of them the engine has no more to do for, when a turn ends;
+                with a negative number when they come back with their next turn.
 
         Raises:
             WorkCancelled: the engine's work on one of the groups was cancelled.
@@ -147,8 +154,9 @@ class Player:
         if self.commit:
             self._begin_commitments(running)
         while running:
-            asking = await self._round(running, finished)
+            asking = await self._round(running, finished, freed)
             running = await self._replies(asking, finished)
+            freed(-len(running))
 
     def _begin_commitments(self, rollouts: Sequence[Rollout]) -> None:
         capabilities = self.engine.capabilities
@@ -162,7 +170,10 @@ class Player:
             rollout.commitment = ProofBuilder()
 
     async def _round(
-        self, running: Sequence[Rollout], finished: Callable[[Rollout], None]
+        self,
+        running: Sequence[Rollout],
+        finished: Callable[[Rollout], None],
+        freed: Callable[[int], None],
     ) -> list[Rollout]:
         """One turn of each; returns those whose environment may answer, in order."""
         by_id = {rollout.id: rollout for rollout in running}
@@ -172,6 +183,7 @@ class Player:
             async for generation in generations:
                 rollout = by_id[generation.id]
                 self._absorb(rollout, generation)
+                freed(1)
                 if rollout.finish_reason:
                     finished(rollout)
                 else:

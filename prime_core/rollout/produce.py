@@ -83,13 +83,18 @@ class Producer:
         self._span = ScoreSpan(self.trace)
 
     async def produce(
-        self, dispatch: Dispatch, *, lane: str = "main", ended: Callable[[], None] | None = None
+        self,
+        dispatch: Dispatch,
+        *,
+        lane: str = "main",
+        freed: Callable[[int], None] = lambda count: None,
     ) -> Produced:
         """Generate and score every group of a dispatch; several may be produced at a time.
 
         Args:
             lane: of its span in the trace.
-            ended: called for each rollout as soon as its tokens are complete.
+            freed: told of places in the engine's batch, see `Player.play`; at the beginning every
+                rollout of the dispatch counts as one that will take its place.
 
         Raises:
             WorkCancelled: `InferenceEngine.cancel` was called for one of its groups.
@@ -104,14 +109,14 @@ class Producer:
         )
         assigned = assign(key, self.shares, dispatch.groups, dispatch.group_size)
         groups = await self.planner.plan(key, assigned)
-        return await self._play(dispatch, groups, lane, ended or (lambda: None))
+        return await self._play(dispatch, groups, lane, freed)
 
     async def _play(
         self,
         dispatch: Dispatch,
         groups: Sequence[PlannedGroup],
         lane: str,
-        ended: Callable[[], None],
+        freed: Callable[[int], None],
     ) -> Produced:
         source = RowSource(dispatch, self.player.max_tokens, self.player.temperature)
         rollouts = {group.group_id: group.rollouts() for group in groups}
@@ -120,7 +125,6 @@ class Producer:
         scoring: dict[str, asyncio.Task[list[RolloutRow]]] = {}
 
         def finished(rollout: Rollout) -> None:
-            ended()
             missing[rollout.group_id] -= 1
             if missing[rollout.group_id] == 0:
                 scoring[rollout.group_id] = asyncio.create_task(
@@ -133,11 +137,12 @@ class Producer:
                 finished(rollout)
             else:
                 running.append(rollout)
+        freed(len(groups) * dispatch.group_size - len(running))
         started = time.perf_counter()
         try:
             step, version = dispatch.step, dispatch.policy_version
             with self.trace.span("generate", lane=lane, step=step, version=version):
-                await self.player.play(running, finished)
+                await self.player.play(running, finished, freed)
             generated = time.perf_counter()
             rows = [row for group in groups for row in await scoring[group.group_id]]
         finally:

@@ -27,7 +27,8 @@ class Submission:
         beside: submissions that were under way when it was begun.
         load_s, waited_s: what its worker spent before it on loading weights and on waiting for
             work.
-        left: rollouts that hold a place in the engine's batch, or wait for one.
+        left: rollouts that hold a place in the engine's batch, or wait for one; one whose
+            environment answers has none.
         producing: ends with its rows, or None where nobody needs them any more.
     """
 
@@ -76,7 +77,7 @@ class UnderWay:
         """Begin one.
 
         Args:
-            produce: makes its rows; calls `rollout_ended` for each complete rollout.
+            produce: makes its rows; calls `freed` as its rollouts give up their places.
         """
         lanes = {each.lane for each in self._submissions}
         names = ["main", *(f"beside {index}" for index in range(1, len(lanes) + 1))]
@@ -92,10 +93,10 @@ class UnderWay:
         submission.producing.add_done_callback(lambda _: self._changed.set())
         self._submissions.append(submission)
 
-    def rollout_ended(self, submission: Submission) -> None:
-        """A rollout gave its place back."""
+    def freed(self, submission: Submission, count: int) -> None:
+        """Rollouts gave their places back; took them again where the number is negative."""
         had_room = self.has_room
-        submission.left -= 1
+        submission.left -= count
         if self.has_room and not had_room:
             self._changed.set()
 

@@ -14,6 +14,7 @@ import logging
 import signal
 import time
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 from prime_core.api.errors import IntegrityError
@@ -184,7 +185,7 @@ class Worker:
             return await self._with.producer.produce(
                 submission.dispatch,
                 lane=submission.lane,
-                ended=lambda: self._under_way.rollout_ended(submission),
+                freed=partial(self._under_way.freed, submission),
             )
         except WorkCancelled:
             return None

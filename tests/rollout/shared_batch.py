@@ -45,6 +45,9 @@ class OneWord:
     def text(self, tokens: Any) -> str:
         return "a" * len(tokens)
 
+    def reply_tokens(self, history: Any, reply: Any, last: int) -> tuple[int, ...]:
+        return (7,)
+
 
 @dataclass
 class Running:
@@ -179,8 +182,10 @@ class Script:
 class Tools:
     """What a worker works with, without store, keys and hosts."""
 
-    def __init__(self, engine: SharedBatch, seeker: Script, run_dir: Path) -> None:
-        pool = ToyPool()
+    def __init__(
+        self, engine: SharedBatch, seeker: Script, run_dir: Path, *, turns: int = 1
+    ) -> None:
+        pool = ToyPool(multi_turn=turns > 1)
         self.engine, self.seeker = engine, seeker
         self.config = SimpleNamespace(engine=SimpleNamespace(use="shared"))
         self.trace = Trace(run_dir, "worker-0")
@@ -193,7 +198,8 @@ class Tools:
         self._numbers: dict[int, Any] = {}
         chat: Any = OneWord()
         planner = Planner({"toy": pool}, {"toy": pool.task_list()}, chat, None, "default", 200)
-        player = Player(engine, chat, {}, 1.0, 100, 500, 4)  # type: ignore[arg-type]
+        answering: Any = {"toy": pool} if pool.multi_turn else {}
+        player = Player(engine, chat, answering, 1.0, 200, 500, 4)  # type: ignore[arg-type]
         shares = [EnvironmentShare("toy", 1.0, 10)]
         self.producer = Producer(shares, planner, player, {"toy": pool}, self.trace)  # type: ignore
 

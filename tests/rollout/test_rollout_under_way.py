@@ -45,6 +45,18 @@ def test_the_batch_stays_full_from_submission_to_submission(tmp_path: Path) -> N
     assert len(engine.occupied) <= tokens / PLACES + LONG
 
 
+def test_the_batch_stays_full_while_environments_answer(tmp_path: Path) -> None:
+    """All turns of a submission wait for the longest one of them; the places don't."""
+    engine = SharedBatch(PLACES)
+    tools = Tools(engine, Script(works(12)), tmp_path, turns=2)
+    run(tools)
+    last_begun = max(engine.begun_at.values())
+    assert engine.occupied[:last_begun] == [PLACES] * last_begun
+    for rows in tools.rows.values():
+        check_rows(rows)
+        assert [len(row.turn_ends) for row in rows] == [2] * GROUP_SIZE
+
+
 def test_an_engine_that_shares_no_batch_is_given_one_submission_at_a_time(tmp_path: Path) -> None:
     drained, fed = SharedBatch(PLACES, shares=False), SharedBatch(PLACES)
     one = Tools(drained, Script(works(6)), tmp_path / "one")

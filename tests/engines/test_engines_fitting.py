@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ def test_what_fits_passes() -> None:
     for fit, request in (
         (FIT, GOOD),
         (FIT, replace(GOOD, temperature=0.0)),
+        (FIT, replace(GOOD, seed=(1 << 63) - 1, position=(1 << 32) - 1)),
         (Fit(None, None), huge),
     ):
         fit.check_generation(request)  # raises for what doesn't fit
@@ -39,6 +41,12 @@ def test_what_fits_passes() -> None:
         (replace(GOOD, temperature=-1.0), "temperature -1"),
         (replace(GOOD, temperature=float("nan")), "temperature nan"),
         (replace(GOOD, temperature=float("inf")), "temperature inf"),
+        (replace(GOOD, temperature=1e-40), "temperature 1e-40"),
+        (replace(GOOD, temperature=1e40), r"temperature 1e\+40"),
+        (replace(GOOD, seed=1 << 63), "seed 9223372036854775808 isn't"),
+        (replace(GOOD, seed=-1), "seed -1"),
+        (replace(GOOD, position=-1), "position -1"),
+        (replace(GOOD, position=1 << 32), "position 4294967296"),
         (replace(GOOD, token_ids=(1, 100)), "token 100 is none of the model's 100"),
         (replace(GOOD, token_ids=(-1, 1)), "token -1 is none"),
     ],
@@ -64,6 +72,22 @@ def test_what_cannot_be_recomputed_is_refused(
 ) -> None:
     with pytest.raises(EngineError, match=what):
         FIT.check_prefill(PrefillRequest(tokens, start, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"temperature": 1e-40}, "temperature 1e-40"),
+        ({"seed": 1 << 63}, "seed"),
+        ({"positions": (0,)}, "1 positions of 2 tokens"),
+        ({"positions": (0, 1 << 32)}, "position 4294967296"),
+    ],
+)
+def test_draws_that_cannot_be_recomputed_are_refused(changes: dict[str, Any], what: str) -> None:
+    good = PrefillRequest((1, 2, 3), 1, 1.0, seed=5, positions=(-1, 0))
+    FIT.check_prefill(good)
+    with pytest.raises(EngineError, match=what):
+        FIT.check_prefill(replace(good, **changes))
 
 
 def test_limits_come_from_the_models_config() -> None:

@@ -1,7 +1,8 @@
 """Messages to tokens and back, token-in/token-out: what the model said is never tokenised again.
 
-Used by workers and evaluation (prompts) and by `turns` (replies). A reply's tokens are what the
-chat template puts after the model's turn, found with a sentinel in the model's place.
+Used by workers and evaluation (prompts), by `turns` (replies) and by validators (both). A reply's
+tokens are what the chat template puts after the model's turn, found with a sentinel in the model's
+place. Invariant: what a message says never becomes a control token.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from prime_core.api import Message, RunError
+from prime_core.engines.inert import Inert
 
 # No template trims, escapes or repeats it.
 SENTINEL = "prime-core-7f3a9c-sentinel"
@@ -30,6 +32,7 @@ class ChatFormat:
                 fix="set [model] chat_template, or add one to the tokenizer's files",
             )
         self._tokenizer = tokenizer
+        self._inert = Inert(tokenizer)
 
     def prompt_tokens(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Tokens of a prompt, up to where the model begins to speak.
@@ -37,7 +40,8 @@ class ChatFormat:
         Raises:
             RunError: the template refuses the messages.
         """
-        return self._encode(self._render(messages))
+        shown, hidden = self._inert.hide(messages)
+        return self._inert.encode(self._render(shown), hidden)
 
     def reply_tokens(
         self, messages: Sequence[Message], reply: Sequence[Message], last_token: int
@@ -53,11 +57,12 @@ class ChatFormat:
         Raises:
             RunError: the template refuses the messages or drops the model's turn.
         """
-        others = [*messages[:-1], *reply]
+        before, (after_it, hidden) = self._inert.hide(messages[:-1])[0], self._inert.hide(reply)
+        others = [*before, *after_it]
         sentinel = SENTINEL
         while any(sentinel in message.content for message in others):
             sentinel += "-x"  # somebody says it, to stop the rollout or by accident
-        text = self._render([*messages[:-1], Message("assistant", sentinel), *reply])
+        text = self._render([*before, Message("assistant", sentinel), *after_it])
         if text.count(sentinel) != 1:
             raise RunError(
                 f"the chat template shows an earlier turn {text.count(sentinel)} times, not once",
@@ -66,7 +71,7 @@ class ChatFormat:
             )
         after = text.partition(sentinel)[2]
         end = self._tokenizer.decode([last_token])
-        return self._encode(after.removeprefix(end))
+        return self._inert.encode(after.removeprefix(end), hidden)
 
     def text(self, tokens: Sequence[int]) -> str:
         """What the model said in one turn, without special tokens."""
@@ -91,6 +96,3 @@ class ChatFormat:
                 fix="use a template that knows these roles, or change the environment's messages",
             ) from error
         return text
-
-    def _encode(self, text: str) -> tuple[int, ...]:
-        return tuple(self._tokenizer.encode(text, add_special_tokens=False))

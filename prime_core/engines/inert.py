@@ -1,0 +1,85 @@
+"""Text that somebody else wrote, made into tokens none of which is a control token.
+
+Used by `chat`. A tokenizer reads the text of an end-of-turn marker as that marker; whoever could
+put it into a prompt or a reply (a tool that shows a web page) could forge the model's turns.
+Invariant: control tokens of a rendered conversation are those that the template wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from prime_core.api import Message, RunError
+
+_PLACE = "prime-core-7f3a9c-inert-"
+
+
+class Inert:
+    """Encodes the texts of a tokenizer's control tokens as plain text where they are content.
+
+    Control tokens are those that the tokenizer calls special.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        added = getattr(tokenizer, "added_tokens_decoder", {}).values()
+        texts = {*tokenizer.all_special_tokens, *(str(each) for each in added if each.special)}
+        self._ids = {*tokenizer.all_special_ids}
+        self._ids |= {tokenizer.convert_tokens_to_ids(text) for text in texts}
+        # of two that begin alike, the longer one is what a tokenizer reads
+        longest_first = sorted((text for text in texts if text), key=len, reverse=True)
+        self._control = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self._place = re.compile(re.escape(_PLACE) + r"(\d+)-")
+
+    def hide(self, messages: Sequence[Message]) -> tuple[list[Message], tuple[str, ...]]:
+        """Messages with a placeholder for each control text, and these texts."""
+        hidden: list[str] = []
+
+        def place(found: re.Match[str]) -> str:
+            hidden.append(found[0])
+            return f"{_PLACE}{len(hidden) - 1}-"
+
+        # Somebody who writes a placeholder gets it back as what he wrote.
+        everything = re.compile(f"{self._place.pattern}|{self._control.pattern}")
+        shown = [replace(each, content=everything.sub(place, each.content)) for each in messages]
+        return shown, tuple(hidden)
+
+    def encode(self, text: str, hidden: Sequence[str] = ()) -> tuple[int, ...]:
+        """Tokens of a rendered conversation; what was hidden becomes plain text in its place.
+
+        Raises:
+            RunError: the tokenizer has no other tokens for the text of a control token.
+        """
+        if not hidden:
+            return self._plain(text)
+        pieces = self._place.split(text)
+        tokens: list[int] = []
+        for index, piece in enumerate(pieces):
+            if index % 2 == 0:
+                tokens += self._plain(piece)
+            else:
+                tokens += self._split(hidden[int(piece)])
+        return tuple(tokens)
+
+    def _plain(self, text: str) -> tuple[int, ...]:
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False)) if text else ()
+
+    def _split(self, text: str) -> tuple[int, ...]:
+        found = self._whole(text)
+        if not self._ids.isdisjoint(found):  # its vocabulary has the text as a word, too
+            found = [token for character in text for token in self._whole(character)]
+        if not self._ids.isdisjoint(found):
+            raise RunError(
+                f"the tokenizer can't write {text!r} without the control token",
+                where="[model]",
+                fix="use a tokenizer that knows split_special_tokens",
+            )
+        return tuple(found)
+
+    def _whole(self, text: str) -> list[int]:
+        return list(
+            self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
+        )

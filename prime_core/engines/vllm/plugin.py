@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from prime_core.api import Context, InferenceEngineSpec, Params, hookimpl
 
@@ -56,6 +56,15 @@ class VllmParams(Params):
     hang_timeout_s: float = Field(
         300.0, gt=0, description="longest time without a step before vLLM is started anew"
     )
+
+    @model_validator(mode="after")
+    def _check_batch(self) -> VllmParams:
+        if self.max_batched_tokens is not None and self.max_batched_tokens < self.batch_size:
+            raise ValueError(
+                f"max_batched_tokens {self.max_batched_tokens} is less than one token for each of "
+                f"batch_size {self.batch_size} completions: raise it, or lower batch_size"
+            )
+        return self
 
 
 def make(params: VllmParams, context: Context) -> VllmEngine:

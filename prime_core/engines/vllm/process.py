@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from prime_core.api import EngineError
+from prime_core.engines.vllm.last_words import explain
 from prime_core.engines.vllm.link import Link
 
 # vLLM phones home, and takes a fraction of the machine's memory for its cache, unless told.
@@ -32,7 +33,7 @@ _ENVIRONMENT = {
     # A forked worker would hold our pipes open after its parent's death.
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
 }
-_TAIL_BYTES = 2000
+_TAIL_BYTES = 8000
 
 Message = tuple[dict[str, Any], list[bytes]]
 
@@ -108,19 +109,16 @@ class Child:
         self._outbox.put((kind, blobs, fields))
 
     def gone(self, what: str = "") -> ChildGone:
-        """The error that says how it ended."""
+        """The error that says how it ended; `what` where we ended it."""
         try:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
             self.kill()  # it closed its pipe and lives on: nobody would end it
-        code = self._process.returncode
-        ended = what or (
-            f"was killed by signal {-code}" if code is not None and code < 0 else f"ended: {code}"
-        )
+        ended, fix = explain(self._process.returncode, self._tail())
         return ChildGone(
-            f"vLLM's process {self._process.pid} {ended}\n{self._tail()}".rstrip(),
+            f"vLLM's process {self._process.pid} {what or ended}",
             where=str(self._log),
-            fix="read the end of that log; a kill by signal 9 is often the kernel out of memory",
+            fix="read the end of that log" if what else fix,
         )
 
     def kill(self) -> None:
@@ -156,8 +154,8 @@ class Child:
 
     def _tail(self) -> str:
         try:
-            data = self._log.read_bytes()[-_TAIL_BYTES:]
+            with self._log.open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))
+                return log.read().decode(errors="replace")
         except OSError:
             return ""
-        lines = data.decode(errors="replace").strip().splitlines()
-        return "\n".join(lines[-8:])

@@ -16,13 +16,22 @@ def stop_tokens(model_dir: Path) -> frozenset[int]:
     """Every EOS id: of generation_config.json where it names one, else of config.json.
 
     Raises:
-        EngineError: there is none.
+        EngineError: there is none, or something else than token ids.
     """
     for name in ("generation_config.json", "config.json"):
-        found = _settings(model_dir / name)
-        ids = found.get("eos_token_id", found.get("text_config", {}).get("eos_token_id"))
-        if ids is not None:
-            return frozenset([ids] if isinstance(ids, int) else ids)
+        path = model_dir / name
+        found = _settings(path)
+        nested = found.get("text_config")  # several modalities
+        inner = nested if isinstance(nested, dict) else {}
+        ids = found.get("eos_token_id", inner.get("eos_token_id"))
+        if ids is None:
+            continue
+        several = ids if isinstance(ids, list) else [ids]
+        if not several or any(type(each) is not int for each in several):
+            raise EngineError(
+                f"eos_token_id is {ids!r}, which is no token id", where=str(path), fix="correct it"
+            )
+        return frozenset(several)
     raise EngineError(
         "no EOS token: every completion would run into its limit",
         where=str(model_dir),

@@ -49,7 +49,7 @@ def load_weights(model: Any, files: Sequence[Path]) -> LoadReport:
     from safetensors import SafetensorError, safe_open
 
     targets = dict(model.state_dict(keep_vars=False))
-    tied = _tied_names(model)
+    tied = tied_names(model)
     shapes: dict[str, tuple[int, ...]] = {}
     try:
         for file in files:
@@ -57,7 +57,7 @@ def load_weights(model: Any, files: Sequence[Path]) -> LoadReport:
                 for name in tensors.keys():  # noqa: SIM118 (safe_open isn't a mapping)
                     _refuse_doubled(name, shapes, file)
                     shapes[name] = tuple(tensors.get_slice(name).get_shape())
-        _check_tensors({name: tuple(t.shape) for name, t in targets.items()}, shapes, tied, files)
+        check_tensors({name: tuple(t.shape) for name, t in targets.items()}, shapes, tied, files)
         changed = 0
         with torch.no_grad():
             for file in files:
@@ -76,7 +76,16 @@ def load_weights(model: Any, files: Sequence[Path]) -> LoadReport:
     return LoadReport(tensors=len(shapes), changed=changed)
 
 
-def _tied_names(model: Any) -> dict[str, str]:
+def untied(name: str, other: str, file: Path) -> EngineError:
+    """The error of a tied tensor that differs from the other."""
+    return EngineError(
+        f"{name} differs from {other}, though the config ties them",
+        where=str(file),
+        fix="set tie_word_embeddings to false, or leave the tensor out",
+    )
+
+
+def tied_names(model: Any) -> dict[str, str]:
     """Tied parameters and the parameter each is tied to, or {} where nothing is tied."""
     if not getattr(model.config, "tie_word_embeddings", False):
         return {}
@@ -90,12 +99,17 @@ def _refuse_doubled(name: str, seen: dict[str, tuple[int, ...]], file: Path) -> 
         )
 
 
-def _check_tensors(
+def check_tensors(
     expected: dict[str, tuple[int, ...]],
     found: dict[str, tuple[int, ...]],
     tied: dict[str, str],
     files: Sequence[Path],
 ) -> None:
+    """Refuse files with other tensors than those expected; tied ones may be absent.
+
+    Raises:
+        EngineError: names the first of each kind.
+    """
     missing = sorted(expected.keys() - found.keys() - tied.keys())
     extra = sorted(found.keys() - expected.keys())
     wrong = sorted(name for name in expected.keys() & found.keys() if expected[name] != found[name])
@@ -128,11 +142,7 @@ def _check_tied(
                     continue
                 source = tensors.get_tensor(name).to(targets[name].dtype)
                 if not bool((source == targets[tied[name]]).all()):
-                    raise EngineError(
-                        f"{name} differs from {tied[name]}, though the config ties them",
-                        where=str(file),
-                        fix="set tie_word_embeddings to false, or leave the tensor out",
-                    )
+                    raise untied(name, tied[name], file)
 
 
 def _names(files: Sequence[Path]) -> str:

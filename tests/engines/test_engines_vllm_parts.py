@@ -23,7 +23,6 @@ from safetensors.torch import save_file
 
 from prime_core.api import EngineError, PolicyFiles
 from prime_core.engines.fitting import Fit
-from prime_core.engines.vllm import checkpoints
 from prime_core.engines.vllm.engine import VllmEngine
 from prime_core.engines.vllm.link import Link
 from prime_core.engines.vllm.model_dirs import assemble, fit_in, prune
@@ -74,71 +73,18 @@ def test_a_pipe_that_is_closed_in_mid_message_is_an_end(links: tuple[Link, Link]
         far.receive()
 
 
-def weights(path: Path, **tensors: torch.Tensor) -> Path:
-    save_file(tensors, path)
-    return path
-
-
-def test_shapes_of_a_checkpoint(tmp_path: Path) -> None:
-    path = weights(tmp_path / "a.safetensors", a=torch.zeros(2, 3), b=torch.zeros(4).bfloat16())
-    assert checkpoints.shapes([path]) == {"a": ("F32", (2, 3)), "b": ("BF16", (4,))}
-
-
-def test_a_tensor_in_two_files_is_refused(tmp_path: Path) -> None:
-    paths = [weights(tmp_path / f"{n}.safetensors", a=torch.zeros(2)) for n in "xy"]
-    with pytest.raises(EngineError, match="two files"):
-        checkpoints.shapes(paths)
-
-
-@given(cut=st.integers(1, 90))
-@settings(max_examples=30, deadline=None)
-def test_a_checkpoint_that_was_cut_is_refused(
-    tmp_path_factory: pytest.TempPathFactory, cut: int
-) -> None:
-    path = weights(tmp_path_factory.mktemp("cut") / "a.safetensors", a=torch.ones(7))
-    data = path.read_bytes()
-    path.write_bytes(data[: max(0, len(data) - cut)])
-    with pytest.raises(EngineError, match="damaged"):
-        checkpoints.shapes([path])
-
-
-def test_other_tensors_are_refused() -> None:
-    model = {"a": ("F32", (2,)), "b": ("F32", (3,))}
-    checkpoints.check_same(model, dict(model), "here")
-    for other in ({"a": ("F32", (2,))}, model | {"b": ("F32", (4,))}, model | {"c": ("F32", (1,))}):
-        with pytest.raises(EngineError, match="tensor"):
-            checkpoints.check_same(model, other, "here")
-
-
-def test_a_sample_sees_small_changes_everywhere(tmp_path: Path) -> None:
-    values = torch.zeros(400_000)
-    first = checkpoints.sample_digest([weights(tmp_path / "a", a=values)])
-    assert checkpoints.sample_digest([weights(tmp_path / "b", a=values)]) == first
-    values[::50] += 1e-3  # one weight in fifty
-    assert checkpoints.sample_digest([weights(tmp_path / "c", a=values)]) != first
-
-
-def test_a_sample_sees_weights_and_not_their_files(tmp_path: Path) -> None:
-    tensors = {name: torch.randn(300, 7) for name in ("b", "a", "c")}
-    save_file(tensors, tmp_path / "whole")
-    save_file({"a": tensors["a"]}, tmp_path / "one", metadata={"version": "1"})
-    save_file({"c": tensors["c"], "b": tensors["b"]}, tmp_path / "two", metadata={"version": "2"})
-    whole = checkpoints.sample_digest([tmp_path / "whole"])
-    assert checkpoints.sample_digest([tmp_path / "two", tmp_path / "one"]) == whole
-    save_file({"a": tensors["c"], "c": tensors["a"], "b": tensors["b"]}, tmp_path / "swapped")
-    assert checkpoints.sample_digest([tmp_path / "swapped"]) != whole
-
-
 def test_the_context_length_comes_from_the_model_directory(tmp_path: Path) -> None:
+    for unreadable in (None, "[]", "{"):
+        if unreadable is not None:
+            (tmp_path / "config.json").write_text(unreadable)
+        with pytest.raises(EngineError, match="can't be read"):
+            fit_in(tmp_path, 32)
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(EngineError, match="max_position_embeddings"):
         fit_in(tmp_path, None)
     assert fit_in(tmp_path, 32)[1] == 32
     (tmp_path / "config.json").write_text(json.dumps({"max_position_embeddings": 64}))
     assert fit_in(tmp_path, None) == (Fit(64, None), 64)
-    (tmp_path / "config.json").write_text("{")
-    with pytest.raises(EngineError, match="can't be read"):
-        fit_in(tmp_path, None)
 
 
 def test_an_interpreter_without_vllm_is_named(tmp_path: Path) -> None:
@@ -229,6 +175,11 @@ def test_a_process_that_does_not_read_blocks_nobody(tmp_path: Path) -> None:
     child.kill()
     assert delivered.get(timeout=30) is None
     child.send("generate")
+
+
+def weights(path: Path, **tensors: torch.Tensor) -> Path:
+    save_file(tensors, path)
+    return path
 
 
 def test_directories_of_versions_do_not_pile_up(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from prime_core.api import Prefill, PrefillDraws, PrefillRequest
+from prime_core.api import EngineError, Prefill, PrefillDraws, PrefillRequest
 from prime_core.engines.transformers.decoding import left_pad, position_ids
 from prime_core.engines.transformers.race import draws
 
@@ -64,6 +64,12 @@ def _prefill_batch(forward: Forward, batch: list[PrefillRequest]) -> list[Prefil
             logits_NV = logits_NV / request.temperature
         chosen_N1 = torch.tensor(request.token_ids[request.start :])[:, None]
         logprobs_NV = logits_NV.log_softmax(dim=-1)
+        if logprobs_NV[:, 0].isnan().any():  # one NaN makes the whole row NaN
+            raise EngineError(
+                "logits hold NaN",
+                where="prefill",
+                fix="use dtype float32, or look at the weights that the trainer published",
+            )
         results.append(
             Prefill(
                 logprobs=logprobs_NV.gather(1, chosen_N1)[:, 0].numpy(),

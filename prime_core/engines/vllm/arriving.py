@@ -37,8 +37,13 @@ class Arrivals:
             1, thread_name_prefix="commitments", initializer=_use_one_core
         )
 
-    def tokens(self, news: Sequence[Sequence[Any]], data: bytes) -> None:
-        """New tokens: (key, ids, log-probabilities, rows, reason) each, and all rows as bytes."""
+    def tokens(self, news: Sequence[Sequence[Any]], data: bytes) -> list[str]:
+        """New tokens: (key, ids, log-probabilities, rows, reason) each, and all rows as bytes.
+
+        Returns:
+            Keys of those that ended with an error here, while vLLM goes on with them.
+        """
+        broken = []
         rows = self._rows(data, sum(kept for _, _, _, kept, _ in news))
         taken = 0
         for key, ids, logprobs, kept, reason in news:
@@ -46,7 +51,11 @@ class Arrivals:
             block = rows[taken : taken + kept] if kept else None
             taken += kept
             if not isinstance(work, Generating):
-                continue  # it was cancelled meanwhile
+                continue  # it ended meanwhile
+            if any(math.isnan(value) for value in logprobs):
+                self.fail(key, "logits hold NaN")
+                broken.append(key)
+                continue
             work.tokens += ids
             work.logprobs += logprobs
             if block is not None:
@@ -56,6 +65,7 @@ class Arrivals:
                     work.request.on_token(token, reason if index == len(ids) - 1 else "")
             if reason:
                 self.end(key, reason)
+        return broken
 
     def end(self, key: str, reason: str) -> None:
         """A generation is over: tell of it behind the rows that its commitment still waits for."""
@@ -95,14 +105,23 @@ class Arrivals:
             )
         )
 
+    def fail(self, key: str, what: str) -> None:
+        """One request can't be answered; vLLM goes on with the others."""
+        work = self.work.pop(key)
+        _end(
+            work,
+            EngineError(
+                what,
+                where=f"request {work.request.id}" if isinstance(work, Generating) else "prefill",
+                fix="use dtype float32, or look at the weights that the trainer published",
+            ),
+        )
+
     def give_up(self, error: EngineError) -> None:
         """Everything under way ends with the error."""
         works, self.work = self.work, {}
         for work in works.values():
-            if isinstance(work, Prefilling):
-                work.result.set_exception(error)
-            else:
-                work.done(error)
+            _end(work, error)
 
     def close(self) -> None:
         """End the commitments' thread, once it has done what it was given."""
@@ -134,6 +153,13 @@ class Arrivals:
 
         rows, work.pending = torch.cat(work.pending), []
         work.feeding.append(self._feeder.submit(work.request.commitment.add, rows))
+
+
+def _end(work: Generating | Prefilling, error: EngineError) -> None:
+    if isinstance(work, Prefilling):
+        work.result.set_exception(error)
+    else:
+        work.done(error)
 
 
 def _use_one_core() -> None:

@@ -20,6 +20,7 @@ import torch
 from vllm.model_executor.layers.vocab_parallel_embedding import VocabParallelEmbedding
 from vllm.v1.sample.logits_processor import BatchUpdate, LogitsProcessor, MoveDirectionality
 
+from prime_core.engines.vllm.fingerprint import fingerprint
 from prime_core.engines.vllm.prefills import PrefillCapture
 from prime_core.engines.vllm.racing import race
 from prime_core.engines.vllm.slots import Slot, slot_of
@@ -201,26 +202,10 @@ class Extension:
 
     def prime_weights(self) -> str:
         """A fingerprint of every parameter as it is loaded now; equal only if nothing changed."""
-        totals = []
-        for name, parameter in sorted(self.model_runner.get_model().named_parameters()):
-            bits = parameter.detach().contiguous().view(torch.uint8).reshape(-1)
-            # Weighted by place, so that two values that change places are seen.
-            words = bits[: bits.numel() // 8 * 8].view(torch.int64)
-            rows = words[: words.numel() // 64 * 64].reshape(-1, 64).sum(dim=1)
-            places = torch.arange(1, rows.numel() + 1, device=rows.device, dtype=torch.int64)
-            rest = int(words[rows.numel() * 64 :].sum()) if words.numel() else 0
-            totals.append((name, int((rows * places).sum()), rest))
-        return str(hash_of(totals))
+        return fingerprint(self.model_runner.get_model().named_parameters())
 
 
 def tensor_bytes(tensor: torch.Tensor) -> bytes:
     """The bytes of a CPU tensor, of any dtype."""
     array: np.ndarray[Any, Any] = tensor.contiguous().view(torch.uint8).numpy()
     return array.tobytes()
-
-
-def hash_of(value: object) -> str:
-    """SHA-256 (hex) of a value's repr."""
-    import hashlib
-
-    return hashlib.sha256(repr(value).encode()).hexdigest()

@@ -1,40 +1,72 @@
 """Weights before vLLM sees them: it doesn't survive a checkpoint that doesn't fit.
 
-Reads headers of safetensors files and a sample of their bytes; no torch.
+Reads headers of safetensors files and a sample of their bytes; no torch. A header is believed only
+where the file is laid out as the format demands: tensor behind tensor, each as long as it says.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from prime_core.api import EngineError
+from prime_core.engines.expected import Expected
+from prime_core.engines.strict_load import check_tensors, untied
 
 _MAX_HEADER = 100 << 20
 _METADATA = "__metadata__"
 # Of every 256 KiB of a tensor the first 4 are read: one changed weight in a hundred shows.
 _STRIDE, _SAMPLE = 256 << 10, 4 << 10
+_BYTES = {
+    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "F8_E8M0"), 1),
+    **dict.fromkeys(("U16", "I16", "F16", "BF16"), 2),
+    **dict.fromkeys(("U32", "I32", "F32"), 4),
+    **dict.fromkeys(("U64", "I64", "F64", "C64"), 8),
+}
 
 Shapes = Mapping[str, tuple[str, tuple[int, ...]]]
 
 
-def shapes(weights: Sequence[Path]) -> Shapes:
-    """Name -> (dtype, shape) of every tensor.
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A tensor in a file; it lies from `begin` to `end` (exclusive)."""
+
+    path: Path
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+def read_entries(weights: Sequence[Path]) -> dict[str, Entry]:
+    """Name -> entry of every tensor in the files.
 
     Raises:
-        EngineError: a file isn't whole, or a tensor stands in two.
+        EngineError: there is none, a file isn't whole, its header contradicts it, or a tensor
+            stands in two.
     """
-    found: dict[str, tuple[str, tuple[int, ...]]] = {}
+    found: dict[str, Entry] = {}
     for path in weights:
-        for name, entry in _header(path)[0].items():
+        for name, entry in _entries(path).items():
             if name in found:
                 raise _bad(path, f"tensor {name} stands in two files")
-            found[name] = (entry["dtype"], tuple(entry["shape"]))
+            found[name] = entry
+    if not found:
+        raise EngineError(
+            "the policy has no weights", where="engine vllm", fix="fetch the version again"
+        )
     return found
+
+
+def shapes(entries: Mapping[str, Entry]) -> Shapes:
+    """Name -> (dtype, shape)."""
+    return {name: (entry.dtype, entry.shape) for name, entry in entries.items()}
 
 
 def check_same(expected: Shapes, found: Shapes, where: str) -> None:
@@ -53,47 +85,105 @@ def check_same(expected: Shapes, found: Shapes, where: str) -> None:
             )
 
 
-def sample_digest(weights: Sequence[Path]) -> str:
+def check_expected(expected: Expected, found: Mapping[str, Entry]) -> None:
+    """Refuse weights that a model of this config can't have.
+
+    Raises:
+        EngineError: tensors are missing, are none of the model's, have another shape, or differ
+            from the ones that the config ties them to.
+    """
+    files = sorted({entry.path for entry in found.values()})
+    own = {name: entry.shape for name, entry in found.items()}
+    check_tensors(dict(expected.shapes), own, dict(expected.tied), files)
+    for name in sorted(expected.tied.keys() & found.keys()):
+        if not same_bytes(found[name], found[expected.tied[name]]):
+            raise untied(name, expected.tied[name], found[name].path)
+
+
+def sample_digest(entries: Mapping[str, Entry]) -> str:
     """SHA-256 (hex) over a sample of each tensor's bytes; it differs only where the weights do.
 
     How tensors are spread over files, and in which order, changes nothing: a learning rate of 0
     publishes the start model's weights in files of the trainer's making.
     """
-    places: dict[str, tuple[Path, int, int]] = {}
-    for path in weights:
-        header, start = _header(path)
-        for name, entry in header.items():
-            begin, end = entry["data_offsets"]
-            places[name] = (path, start + begin, start + end)
     digest = hashlib.sha256()
     with ExitStack() as stack:
-        files = {path: stack.enter_context(path.open("rb")) for path in weights}
-        for name, (path, begin, end) in sorted(places.items()):
+        paths = {entry.path for entry in entries.values()}
+        files = {path: stack.enter_context(path.open("rb")) for path in sorted(paths)}
+        for name, entry in sorted(entries.items()):
             digest.update(name.encode())
-            for offset in range(begin, end, _STRIDE):
-                files[path].seek(offset)
-                digest.update(files[path].read(min(_SAMPLE, end - offset)))
+            for offset in range(entry.begin, entry.end, _STRIDE):
+                files[entry.path].seek(offset)
+                digest.update(files[entry.path].read(min(_SAMPLE, entry.end - offset)))
     return digest.hexdigest()
 
 
-def _header(path: Path) -> tuple[dict[str, Any], int]:
-    """The entries of a file's tensors, and where their bytes begin."""
+def same_bytes(first: Entry, second: Entry) -> bool:
+    """Whether two tensors are equal, bit for bit."""
+    if (first.dtype, first.shape) != (second.dtype, second.shape):
+        return False
+    with first.path.open("rb") as one, second.path.open("rb") as other:
+        one.seek(first.begin)
+        other.seek(second.begin)
+        left = first.end - first.begin
+        while left:
+            part = one.read(min(left, 1 << 20))
+            if not part or part != other.read(len(part)):
+                return False
+            left -= len(part)
+    return True
+
+
+def _entries(path: Path) -> dict[str, Entry]:
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= min(_MAX_HEADER, size - 8):
                 raise _bad(path, "it has no safetensors header")
-            header = dict(json.loads(file.read(length)))
-        header.pop(_METADATA, None)
-        ends = [entry["data_offsets"][1] for entry in header.values()]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            header = json.loads(file.read(length), object_pairs_hook=_once)
+    except (OSError, ValueError, RecursionError) as error:
         raise _bad(path, f"it can't be read: {error}") from error
-    if not ends or max(ends) != size - 8 - length:
-        raise _bad(
-            path, f"it has {size} bytes, its header promises {8 + length + max(ends, default=0)}"
-        )
-    return header, 8 + length
+    if not isinstance(header, dict):
+        raise _bad(path, "its header is no object")
+    metadata = header.pop(_METADATA, {})
+    if not isinstance(metadata, dict) or any(type(each) is not str for each in metadata.values()):
+        raise _bad(path, "its metadata aren't strings")
+    entries = {name: _entry(path, name, entry, 8 + length) for name, entry in header.items()}
+    end = 8 + length
+    for name, entry in sorted(entries.items(), key=lambda named: (named[1].begin, named[1].end)):
+        if entry.begin != end:
+            raise _bad(path, f"tensor {name} begins at byte {entry.begin}, not at {end}")
+        end = entry.end
+    if not entries or end != size:
+        raise _bad(path, f"it has {size} bytes, its header promises {end}")
+    return entries
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice in its header")
+    return found
+
+
+def _entry(path: Path, name: str, found: Any, start: int) -> Entry:
+    """One tensor's entry; `start` is where the bytes of the tensors begin."""
+    entry = found if isinstance(found, dict) else {}
+    dtype, shape, offsets = (entry.get(key) for key in ("dtype", "shape", "data_offsets"))
+    if not isinstance(dtype, str) or dtype not in _BYTES:
+        raise _bad(path, f"tensor {name} is of dtype {dtype!r}")
+    if not _sizes(shape) or not _sizes(offsets) or len(offsets) != 2:
+        raise _bad(path, f"tensor {name} has shape {shape!r} and lies at {offsets!r}")
+    begin, end = offsets
+    if end - begin != math.prod(shape) * _BYTES[dtype]:
+        raise _bad(path, f"tensor {name} has {end - begin} bytes, which isn't {dtype} of {shape}")
+    return Entry(path, dtype, tuple(shape), start + begin, start + end)
+
+
+def _sizes(found: Any) -> bool:
+    """Whether it's a list of counts; True and False aren't any."""
+    return isinstance(found, list) and all(type(each) is int and each >= 0 for each in found)
 
 
 def _bad(path: Path, what: str) -> EngineError:

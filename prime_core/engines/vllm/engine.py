@@ -10,8 +10,8 @@ import asyncio
 import itertools
 import math
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
-from functools import cached_property
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,16 @@ from prime_core.api import (
     Prefill,
     PrefillRequest,
 )
+from prime_core.engines.expected import Expected, expected_tensors
 from prime_core.engines.fitting import Fit
-from prime_core.engines.vllm.checkpoints import Shapes, check_same, sample_digest, shapes
+from prime_core.engines.vllm.checkpoints import (
+    Shapes,
+    check_expected,
+    check_same,
+    read_entries,
+    sample_digest,
+    shapes,
+)
 from prime_core.engines.vllm.driver import Driver
 from prime_core.engines.vllm.model_dirs import assemble, fit_in, prune
 from prime_core.engines.vllm.plugin import VllmParams
@@ -51,21 +59,20 @@ class VllmEngine:
     def __init__(self, params: VllmParams, log_dir: Path | None = None) -> None:
         self.params = params
         self._home = tempfile.TemporaryDirectory(prefix="prime-vllm-")
-        self._log = (log_dir or Path(self._home.name)) / "vllm.log"
+        self._scratch = Path(self._home.name)
+        self._log = (log_dir or self._scratch) / "vllm.log"
         self._policy: PolicyFiles | None = None
         self._shapes: Shapes = {}
         self._sample = ""
         self._loaded_weights = ""
-        self._fit = Fit(None, None)
+        self._expected: Expected | None = None
+        self._fit, self._limit = Fit(None, None), 0
         self._keys = itertools.count()
         self._streams: list[Stream] = []
         self._window: Window | None = None
         self._started_from: Path | None = None
         self._driver = Driver(
-            self._start,
-            dtype=params.dtype,
-            start_s=params.start_timeout_s,
-            hang_s=params.hang_timeout_s,
+            dtype=params.dtype, start_s=params.start_timeout_s, hang_s=params.hang_timeout_s
         )
 
     @cached_property
@@ -114,34 +121,41 @@ class VllmEngine:
             The policy's digest, once vLLM has loaded the files handed over.
 
         Raises:
-            EngineError: the files don't fit the model (vLLM isn't given them), vLLM fails, or its
-                weights stay as they were though the files changed.
+            EngineError: the files don't fit the model (vLLM isn't given them), requests or another
+                load are under way, vLLM fails, or its weights stay as they were though the files
+                changed. The policy of before is the one that answers then.
         """
-        found, sample = shapes(policy.weights), sample_digest(policy.weights)
+        self._check_open()
+        entries = read_entries(policy.weights)
+        found, sample = shapes(entries), sample_digest(entries)
         fresh = self._policy is None or policy.model_dir != self._policy.model_dir
-        if not fresh:
+        expected, fit, limit = self._expected, self._fit, self._limit
+        if fresh:
+            expected = expected_tensors(policy.model_dir)
+            fit, limit = fit_in(policy.model_dir, self.params.max_model_len)
+        else:
             check_same(self._shapes, found, where=str(policy.weights[0]))
-        before, self._policy = self._policy, policy
-        try:
-            said = (
-                self._driver.restart().result()
-                if fresh
-                else self._driver.reload(self._directory(policy)).result()
-            )
-        except EngineError:
-            self._policy = before  # the next request starts vLLM with it again
-            raise
-        unchanged = said["weights"] == self._loaded_weights
-        # In another dtype than the files', a small update may round to nothing.
-        exact = {kind for kind, _ in found.values()} == {_STORED[self.params.dtype]}
-        if not fresh and unchanged and exact and sample != self._sample:
-            raise EngineError(
-                f"vLLM's weights are those of before, and version {policy.version} has others",
-                where="engine vllm",
-                fix="report it with vLLM's version: its reload did nothing",
-            )
-        self._shapes, self._sample, self._loaded_weights = found, sample, said["weights"]
-        prune(Path(self._home.name), keep={self._started_from, self._directory(policy)})
+        if expected is not None:
+            check_expected(expected, entries)
+
+        def check(said: Mapping[str, Any]) -> None:
+            unchanged = said["weights"] == self._loaded_weights
+            # In another dtype than the files', a small update may round to nothing.
+            exact = {kind for kind, _ in found.values()} == {_STORED[self.params.dtype]}
+            if not fresh and unchanged and exact and sample != self._sample:
+                raise EngineError(
+                    f"vLLM's weights are those of before, and version {policy.version} has others",
+                    where="engine vllm",
+                    fix="report it with vLLM's version: its reload did nothing",
+                )
+
+        directory = assemble(policy, self._scratch)
+        start = partial(self._start, policy, limit)
+        said = self._driver.load(start, None if fresh else directory, check).result()
+        self._policy, self._shapes, self._sample = policy, found, sample
+        self._loaded_weights = said["weights"]
+        self._expected, self._fit, self._limit = expected, fit, limit
+        prune(self._scratch, keep={self._started_from, directory})
         return policy.digest
 
     async def generate(
@@ -207,20 +221,20 @@ class VllmEngine:
         return self._driver.figures.get("preemptions", 0.0)
 
     def _loaded(self) -> PolicyFiles:
+        self._check_open()
         if self._policy is None:
             raise EngineError("no policy is loaded", where="engine vllm", fix="call load() first")
         return self._policy
 
-    # --- starting vLLM -------------------------------------------------------------------------
+    def _check_open(self) -> None:
+        if self._driver.closed:
+            raise EngineError("the engine was closed", where="engine vllm", fix="open another")
 
-    def _start(self, deliver: Callable[[Message | None], None]) -> tuple[Child, dict[str, Any]]:
-        """Start a child for the current policy; called in the driver's thread."""
-        policy = self._loaded()
-        self._fit, limit = fit_in(policy.model_dir, self.params.max_model_len)
-        self._started_from = self._directory(policy)
+    def _start(
+        self, policy: PolicyFiles, limit: int, deliver: Callable[[Message | None], None]
+    ) -> tuple[Child, dict[str, Any]]:
+        """Start a child for a policy; called in the driver's thread."""
+        self._started_from = assemble(policy, self._scratch)
         return start_child(
             self.params, self._installed, self._started_from, limit, self._log, deliver
         )
-
-    def _directory(self, policy: PolicyFiles) -> Path:
-        return assemble(policy, Path(self._home.name))

@@ -18,7 +18,22 @@ _PREFIX = "version-"
 
 
 def assemble(policy: PolicyFiles, home: Path) -> Path:
-    """A directory of links under `home` to the policy's files; the same one for the same files."""
+    """A directory of links under `home` to the policy's files; the same one for the same files.
+
+    Raises:
+        EngineError: the model's directory or `home` can't be read or written.
+    """
+    try:
+        return _assemble(policy, home)
+    except OSError as error:
+        raise EngineError(
+            f"the policy's files can't be put together: {error}",
+            where=str(policy.model_dir),
+            fix="prepare the run again, and look whether the disk is full",
+        ) from error
+
+
+def _assemble(policy: PolicyFiles, home: Path) -> Path:
     target = home / f"{_PREFIX}{policy.version}-{policy.digest.hex()[:16]}"
     wanted = {
         path.name: path
@@ -64,9 +79,9 @@ def fit_in(model_dir: Path, context: int | None) -> tuple[Fit, int]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(path.read_text())
-    except FileNotFoundError:
-        return {}
+        found = json.loads(path.read_text())
+        if not isinstance(found, dict):
+            raise ValueError("it holds no object")
     except (OSError, ValueError) as error:
         raise EngineError(
             f"it can't be read: {error}", where=str(path), fix="prepare the run again"

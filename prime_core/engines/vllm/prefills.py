@@ -51,7 +51,8 @@ class PrefillCapture:
 
         Returns:
             `{count, top, drawn}` and the blobs: log-probabilities (float32), hidden states
-            (float32), and where drawn means, variances and race gaps (float64).
+            (float32), and where drawn means, variances and race gaps (float64). `{broken}` alone
+            where logits hold NaN.
         """
         if key not in self._asked:  # an early stage of a pipeline sees no final hidden states
             return {}, []
@@ -62,6 +63,8 @@ class PrefillCapture:
             self._judge(job, tokens, first, states_ND[first : first + self._chunk(states_ND)])
             for first in range(0, states_ND.shape[0], self._chunk(states_ND))
         ]
+        if any(np.isnan(part[0]).any() for part in parts):
+            return {"broken": "logits hold NaN"}, []
         top = [alternatives for part in parts for alternatives in part[1]]
         blobs = [
             np.concatenate([part[0] for part in parts]).tobytes(),

@@ -129,7 +129,10 @@ class Server:
             if output.finished:
                 del self._open[output.request_id]
                 facts, blobs = self._last("prime_prefill", output.request_id)
-                self._link.send("prefilled", blobs, key=output.request_id, **facts)
+                if "broken" in facts:
+                    self._link.send("failed", key=output.request_id, what=facts["broken"])
+                else:
+                    self._link.send("prefilled", blobs, key=output.request_id, **facts)
         self._sums["steps"] += 1
         figures = latest[-1].figures if latest else {}
         self._link.send("stepped", figures={**figures, **self._sums})

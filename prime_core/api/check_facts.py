@@ -22,7 +22,8 @@ class NodeFacts:
 
     Attributes:
         address: whose signature its statements carry; None where the run doesn't know the node.
-        accepted, rejected: files judged so far, and how many accepted since the last rejection.
+        accepted, rejected: files judged so far that it signed.
+        clean: those accepted since the last rejection, in full files' worth of groups.
     """
 
     name: str
@@ -47,6 +48,7 @@ class RunFacts:
         score_ranges: lowest and highest score by environment label.
         deterministic: labels of environments that declare themselves so.
         max_groups: of one submission.
+        multi_turn: labels of environments that answer the model.
         dtype: float32 or bfloat16, of the served weights: what rounding may differ by.
     """
 
@@ -65,11 +67,17 @@ class RunFacts:
     max_groups: int
     group_size: int
     dtype: str = "float32"
+    multi_turn: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class AssignedGroup:
-    """What the assignment demands of one group; `failure` says why it can have no prompt."""
+    """What the assignment demands of one group.
+
+    Attributes:
+        failure: why it can have no prompt; "" where it has one.
+        host_failed: whether that was a host of ours, which says nothing of the node's.
+    """
 
     group_id: str
     environment: str
@@ -78,6 +86,7 @@ class AssignedGroup:
     length_budget: int | None
     prompt_tokens: tuple[int, ...]
     failure: str = ""
+    host_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

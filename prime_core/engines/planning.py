@@ -54,6 +54,7 @@ class PlannedGroup:
     Attributes:
         task: index in the environment's whole list, as its hosts count.
         prompt, prompt_tokens: both empty where `failure` says why there is none.
+        host_failed: whether that was a host, which elsewhere may not fail.
     """
 
     group_id: str
@@ -66,6 +67,7 @@ class PlannedGroup:
     prompt: tuple[Message, ...] = ()
     prompt_tokens: tuple[int, ...] = ()
     failure: str = ""
+    host_failed: bool = False
 
     def rollouts(self) -> list[Rollout]:
         """The group's rollouts, none of them begun."""
@@ -158,7 +160,7 @@ class Planner:
     ) -> PlannedGroup:
         if isinstance(prompt, HostError):
             logger.error("group %s: no prompt: %s", group.group_id, prompt)
-            return replace(group, failure=f"render: {prompt.what}")
+            return replace(group, failure=f"render: {prompt.what}", host_failed=True)
         tokens = self.chat.prompt_tokens(prompt)
         if len(tokens) > self.max_prompt_tokens:
             reason = f"{len(tokens)} prompt tokens are above {self.max_prompt_tokens}"

@@ -22,8 +22,8 @@ from prime_sanity_checks import (
 __all__ = ["prime_sanity_checks"]
 
 _CHEAPEST_FIRST = (
-    schema,
     identity,
+    schema,
     policy_digest,
     assignment,
     bounds,

@@ -20,6 +20,7 @@ from prime_core.api import (
     NoParams,
     RolloutView,
     SanityCheckSpec,
+    Severity,
     Stage,
     SubmissionView,
 )
@@ -34,7 +35,12 @@ class Assignment:
     def check(self, submission: SubmissionView, context: CheckContext) -> Sequence[Finding]:
         """Findings, the first of each kind first."""
         found = few(self._of_dispatch(submission, context))
-        return found or few(self._of_rows(submission, context))
+        if found:
+            return found
+        rows = list(self._of_rows(submission, context))
+        # excuses first in the file mustn't hide what follows them
+        grave = few(each for each in rows if each.severity != "drop")
+        return [*grave, *(each for each in rows if each.severity == "drop")]
 
     def _of_dispatch(self, submission: SubmissionView, context: CheckContext) -> Iterator[Finding]:
         run = context.run
@@ -44,6 +50,9 @@ class Assignment:
             )
         elif len(submission.rows) != submission.groups * submission.group_size:
             yield Finding("reject", f"{len(submission.rows)} rows aren't what was announced")
+        elif any(row.policy_version != submission.policy_version for row in submission.rows):
+            # somebody else may have announced it: not the node's choice of seeds
+            yield Finding("reject", "its rows aren't of the announced policy version")
 
     def _of_rows(self, submission: SubmissionView, context: CheckContext) -> Iterator[Finding]:
         run, size = context.run, submission.group_size
@@ -73,7 +82,9 @@ class Assignment:
             )
         if assigned.failure:
             if row.score_status != "error":
-                yield Finding("reject", f"has a prompt that can't be: {assigned.failure}", index)
+                severity: Severity = "drop" if assigned.host_failed else "reject"
+                reason = f"has a prompt that can't be: {assigned.failure}"
+                yield Finding(severity, reason[:250], index)
         elif row.score_status == "error" and not row.prompt_tokens:
             yield Finding("drop", "has no prompt, though the task has one", index)
         elif tuple(row.prompt_tokens) != assigned.prompt_tokens:
@@ -85,11 +96,12 @@ class Assignment:
     def decoy(
         self, submission: SubmissionView, context: CheckContext
     ) -> Sequence[RolloutView] | None:
-        """Rows whose samples changed places: each has the seed of another."""
+        """Rows whose first samples changed places in each group: each has the seed of another."""
         rows: list[Any] = list(submission.rows)
-        first, second = rows[0], rows[1]
-        rows[0] = replace(first, sampling_seed=second.sampling_seed)
-        rows[1] = replace(second, sampling_seed=first.sampling_seed)
+        for at in range(0, len(rows) - 1, submission.group_size):
+            first, second = rows[at], rows[at + 1]
+            rows[at] = replace(first, sampling_seed=second.sampling_seed)
+            rows[at + 1] = replace(second, sampling_seed=first.sampling_seed)
         return rows
 
 

@@ -83,13 +83,10 @@ class Bounds:
     def decoy(
         self, submission: SubmissionView, context: CheckContext
     ) -> Sequence[RolloutView] | None:
-        """Rows, one of which is worth more than anything."""
+        """Rows that are all worth more than anything."""
+        most = 2 * self._params.max_reward
         rows: list[Any] = list(submission.rows)
-        index = next((i for i, row in enumerate(rows) if row.reward is not None), None)
-        if index is None:
-            return None
-        rows[index] = replace(rows[index], reward=2 * self._params.max_reward)
-        return rows
+        return [row if row.reward is None else replace(row, reward=most) for row in rows]
 
 
 def make_bounds(params: BoundsParams, context: Context) -> Bounds:

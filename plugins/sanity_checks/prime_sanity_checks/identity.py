@@ -1,6 +1,7 @@
 """Check `identity`: who submitted, by a signed statement; whether now, and whether anew.
 
-A file whose step has closed never gets here: it is late, which is no rejection.
+Nothing is decoded for it. A file whose step has closed never gets here: it is late, which is no
+rejection; and what a store that is away leaves open is asked again.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from prime_core.api import (
     CheckContext,
     Context,
     Finding,
+    FormatError,
+    IntegrityError,
     NoParams,
-    PrimeError,
     SanityCheckSpec,
     Stage,
     SubmissionView,
@@ -36,7 +38,7 @@ class Identity:
             return
         try:
             said = context.statement()
-        except PrimeError as error:
+        except (FormatError, IntegrityError) as error:
             yield Finding("reject", f"the signed statement: {error.what}"[:250])
             return
         if said is None:

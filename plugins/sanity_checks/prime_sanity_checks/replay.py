@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+DECOY_TOKENS = 8  # one token may win by luck, and a short file's rounding hides another
+
+
 class ReplayParams(Params):
     """Parameters of the check `replay`; defaults are by the run's dtype."""
 
@@ -83,17 +86,18 @@ class Replay(Deviations):
     def decoy(
         self, submission: SubmissionView, context: CheckContext
     ) -> Sequence[RolloutView] | None:
-        """Rows whose first token is another one, in every rollout."""
+        """Rows whose model tokens are all another one; None where they are too few to be sure."""
         rows: list[Any] = list(submission.rows)
-        stops, changed = context.run.stop_ids, False
+        size, stops, changed = context.run.vocabulary, context.run.stop_ids, 0
         for index, row in enumerate(rows):
-            if row.length < 2:
-                continue
-            first = row.completion_tokens[0]
-            other = next(t for t in range(context.run.vocabulary) if t not in {first, *stops})
-            rows[index] = replace(row, completion_tokens=[other, *row.completion_tokens[1:]])
-            changed = True
-        return rows if changed else None
+            tokens = list(row.completion_tokens)
+            for place, own in enumerate(row.completion_mask):
+                other = (tokens[place] + 1) % size
+                if own and tokens[place] not in stops and other not in stops:
+                    tokens[place] = other
+                    changed += row.reward is not None
+            rows[index] = replace(row, completion_tokens=tokens)
+        return rows if changed >= DECOY_TOKENS else None
 
 
 def make_replay(params: ReplayParams, context: Context) -> Replay:

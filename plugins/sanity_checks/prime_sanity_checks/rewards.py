@@ -34,7 +34,7 @@ class RewardsParams(Params):
     """Parameters of the check `rewards`."""
 
     tolerance: float = Field(
-        1e-5, ge=0, description="difference of scores and rewards, relative above 1"
+        1e-6, ge=0, description="difference of scores and rewards, relative above 1"
     )
     loose_tolerance: float = Field(
         0.1, ge=0, description="the same in environments that aren't deterministic"
@@ -61,6 +61,7 @@ class Rewards:
             for members in groups.values()
             for finding in self._of_group(submission, members, ours, context)
         ]
+        found += self._without_signal(submission, context)
         grave = [finding for finding in found if finding.severity != "drop"]
         drops = [finding for finding in found if finding.severity == "drop"]
         return [*few(grave), *drops]
@@ -76,35 +77,68 @@ class Rewards:
             if ours[index].mismatch:
                 yield Finding("reject", f"its conversation: {ours[index].mismatch}"[:250], index)
                 return
+        environment = submission.rows[members[0]].environment
+        fixed = environment in context.run.deterministic
+        tolerance = self._tolerance(environment, context)
         for index in members:
-            reason = _dropped(submission.rows[index], ours[index])
+            reason = _dropped(submission.rows[index], ours[index], tolerance)
             if reason:
                 yield Finding("drop", reason, index)
                 return  # the rewards of a group depend on all its scores
-        environment = submission.rows[members[0]].environment
-        fixed = environment in context.run.deterministic
-        tolerance = self._params.tolerance if fixed else self._params.loose_tolerance
         severity: Severity = "slash" if fixed else "reject"
         for index in members:
             for reason in _differences(submission.rows[index], ours[index], tolerance):
                 yield Finding(severity, reason, index)
 
+    def _tolerance(self, environment: str, context: CheckContext) -> float:
+        fixed = environment in context.run.deterministic
+        return self._params.tolerance if fixed else self._params.loose_tolerance
+
+    def _without_signal(
+        self, submission: SubmissionView, context: CheckContext
+    ) -> Iterator[Finding]:
+        """Groups, looked at or not, that tolerated differences alone can tell apart.
+
+        Advantages scale whatever a group's rewards differ by: a node that shades equal rewards
+        within the tolerance would make full signal of none.
+        """
+        groups: dict[str, list[int]] = {}
+        for index, row in enumerate(submission.rows):
+            if row.reward is not None:
+                groups.setdefault(row.group_id, []).append(index)
+        for members in groups.values():
+            tolerance = self._tolerance(submission.rows[members[0]].environment, context)
+            scores = [submission.rows[index].score for index in members]
+            rewards = [submission.rows[index].reward for index in members]
+            if _is_shade(scores, tolerance) or _is_shade(rewards, tolerance):
+                reason = "its group differs by no more than the tolerance: no signal"
+                yield Finding("drop", reason, members[0])
+
     def decoy(
         self, submission: SubmissionView, context: CheckContext
     ) -> Sequence[RolloutView] | None:
-        """Rows whose scores are turned over, and rewards with them."""
+        """Rows whose scores are turned over, and rewards with them, where none can be doubted."""
         rows: list[Any] = list(submission.rows)
-        changed = False
-        for index, row in enumerate(rows):
+        looked_at = list(context.rows)
+        for index, ours in zip(looked_at, context.rescore(looked_at), strict=True):
+            row = rows[index]
             low, high = context.run.score_ranges.get(row.environment, (0.0, 0.0))
-            if row.score_status == "scored" and low != high:
+            sure = row.environment in context.run.deterministic and not ours.limited
+            if sure and row.score_status == "scored" and low != high:
                 other = low if row.score > (low + high) / 2 else high
                 rows[index] = replace(row, score=other, reward=row.reward + other - row.score)
-                changed = True
-        return rows if changed else None
+        return rows
 
 
-def _dropped(row: RolloutView, ours: Rescored) -> str:
+def _is_shade(values: Sequence[float | None], tolerance: float) -> bool:
+    """Whether values differ, and by no more than two nodes' tolerated differences."""
+    known = [value for value in values if value is not None]
+    spread = max(known) - min(known)
+    most = max(1.0, *map(abs, known))
+    return 0 < spread <= 2 * tolerance * most * (1 + tolerance)
+
+
+def _dropped(row: RolloutView, ours: Rescored, tolerance: float) -> str:
     """Why nobody can say who is right; "" where that can be said."""
     here, there = ours.score.status in VALUELESS, row.score_status in VALUELESS
     if here and there:
@@ -113,7 +147,8 @@ def _dropped(row: RolloutView, ours: Rescored) -> str:
         return f"our grader says {ours.score.status}, the node {row.score_status}"
     if there:
         return f"the node's grader says {row.score_status}, ours scores it"
-    differs = ours.score.status != row.score_status or not _close(ours.score.value, row.score, 1e-5)
+    close = _close(row.score, ours.score.value, tolerance)
+    differs = ours.score.status != row.score_status or not close
     return "a resource limit decided its score" if ours.limited and differs else ""
 
 

@@ -93,16 +93,31 @@ def _structure(row: RolloutView, run: RunFacts) -> Iterator[str]:
         start = end
     if row.score_status == "error":
         return  # an environment that failed may have cut it anywhere
+    if len(row.turn_ends) > 1 and row.environment not in run.multi_turn:
+        yield f"it has {len(row.turn_ends)} turns, and its environment never answers"
     total = len(row.prompt_tokens) + len(row.completion_tokens)
     full = row.length >= run.max_tokens or total >= run.max_total_tokens
     if row.finish_reason == "stop" and not stopped:
         yield "it says stop, and its last token isn't an end token"
-    if row.finish_reason == "turns" and len(row.turn_ends) < run.max_turns:
-        yield f"it says turns after {len(row.turn_ends)} of {run.max_turns}"
+    if row.finish_reason == "turns":
+        yield from _turns(row, run, stopped)
     if row.finish_reason == "length" and not (full or stopped):
         yield f"it says length at {row.length} of {run.max_tokens} tokens"
     if row.completion_mask and not row.completion_mask[-1]:
         yield "it ends with the environment's words"
+
+
+def _turns(row: RolloutView, run: RunFacts, stopped: bool) -> Iterator[str]:
+    """No turn was left: the environment answered the last one, so that an end token ended it.
+
+    Whether it would have answered is asked with the scores, by `rewards`.
+    """
+    if row.environment not in run.multi_turn:
+        yield "it says turns, and its environment never answers"
+    if len(row.turn_ends) < run.max_turns:
+        yield f"it says turns after {len(row.turn_ends)} of {run.max_turns}"
+    if not stopped:
+        yield "it says turns, and its last token isn't an end token"
 
 
 def make_termination(params: TerminationParams, context: Context) -> Termination:

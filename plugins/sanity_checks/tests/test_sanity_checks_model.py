@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from prime_sanity_checks.logprobs import Logprobs, LogprobsParams
@@ -38,6 +40,39 @@ class TestTermination(SanityCheckContract):
             with_tokens(given, index, [*tokens[:4], EOS], finish_reason="stop"),
             with_row(given, index, finish_reason="turns"),
         ]
+
+    @pytest.mark.parametrize("answers", [True, False])
+    @pytest.mark.parametrize("ended", [True, False])
+    @pytest.mark.parametrize("max_turns", [1, 2])
+    def test_turns_needs_an_end_token_an_environment_and_the_last_turn(
+        self, answers, ended, max_turns
+    ):
+        given = toy_submission()
+        index = next(
+            i for i, row in enumerate(given[0].rows) if row.completion_tokens[-1] == EOS and i
+        )
+        tokens = list(given[0].rows[index].completion_tokens)
+        view, context = with_tokens(
+            given, index, tokens if ended else tokens[:-1], finish_reason="turns"
+        )
+        environments = frozenset({"toy"} if answers else ())
+        context.run = replace(context.run, max_turns=max_turns, multi_turn=environments)
+        found = Termination(TerminationParams()).check(view, context)
+        assert bool(found) != (answers and ended and max_turns == 1)
+
+    def test_several_turns_need_an_environment_that_answers(self):
+        given = toy_submission()
+        index = longest(given)
+        row = given[0].rows[index]
+        view, context = with_row(
+            given,
+            index,
+            completion_mask=[True, False, *[True] * (len(row.completion_mask) - 2)],
+            completion_tokens=[EOS, *row.completion_tokens[1:]],
+            turn_ends=[1, len(row.completion_mask)],
+        )
+        found = Termination(TerminationParams()).check(view, context)
+        assert any("never answers" in each.reason for each in found)
 
 
 class TestLogprobs(SanityCheckContract):

@@ -12,7 +12,7 @@ from prime_sanity_checks.policy_digest import PolicyDigest
 from prime_sanity_checks.rewards import Rewards, RewardsParams
 from prime_sanity_checks.schema import Schema, SchemaParams
 
-from prime_core.api import Rescored, Score
+from prime_core.api import Rescored, Score, StoreError
 from prime_core.testing.contract import SanityCheckContract
 from prime_core.testing.toy_submission import (
     MAX_TOKENS,
@@ -116,6 +116,38 @@ class TestAssignment(SanityCheckContract):
         (found,) = Assignment().check(*given)
         assert (found.severity, found.row) == ("drop", 0)
 
+    def test_a_prompt_that_our_own_host_could_not_make_drops_the_group(self):
+        view, context = toy_submission()
+        first = replace(context.assigned[0], prompt_tokens=(), failure="render: it is away")
+        for host_failed, severity in ((True, "drop"), (False, "reject")):
+            own = replace(first, host_failed=host_failed)
+            context.assigned = (own, *context.assigned[1:])
+            found = Assignment().check(view, context)
+            assert {(each.severity, each.row) for each in found} == {
+                (severity, index) for index in range(4)
+            }
+
+    def test_excuses_hide_nothing_that_follows_them(self):
+        given = toy_submission(groups=4)
+        for index in range(8):
+            given = with_row(
+                given,
+                index,
+                prompt_tokens=[],
+                score_status="error",
+                score=None,
+                reward=None,
+            )
+        given = with_row(given, 14, sampling_seed=7)
+        assert Assignment().check(*given)[0].severity == "slash"
+
+    def test_another_version_than_the_announced_one_slashes_nobody(self):
+        given = with_row(toy_submission(), 3, sampling_seed=7)
+        view, context = given
+        rows = tuple(replace(row, policy_version=2) for row in view.rows)
+        (found,) = Assignment().check(*with_submission(context, replace(view, rows=rows)))
+        assert found.severity == "reject"
+
     def test_another_task_is_a_choice_and_slashes(self):
         (found,) = Assignment().check(*with_row(toy_submission(), 0, task_id="t9"))
         assert found.severity == "slash"
@@ -190,6 +222,75 @@ class TestRewards(SanityCheckContract):
         view, context = with_row(toy_submission(), 1, reward=0.5)
         context.run = replace(context.run, deterministic=frozenset())
         assert [f.severity for f in Rewards(RewardsParams()).check(view, context)] == ["reject"]
+
+
+def shaded(by: float, *, fixed: bool = True, equal: bool = True):
+    """A group of equal rewards, the first of which is off by so much."""
+    view, context = toy_submission()
+    given = view, context
+    for index in range(4):
+        value = (1.0 if equal or index else 0.0) - by * (index == 0)
+        honest = 1.0 if equal or index else 0.0
+        score = Rescored(Score(honest), honest, {"task": honest})
+        context.scores[index] = score
+        given = with_row(given, index, score=honest, reward=value, reward_parts={"task": honest})
+    if not fixed:
+        given[1].run = replace(context.run, deterministic=frozenset())
+    return given
+
+
+class TestShading:
+    """A difference that nobody can be blamed for is no signal either."""
+
+    @pytest.mark.parametrize(("by", "fixed"), [(9e-7, True), (0.09, False)])
+    def test_equal_rewards_shaded_within_the_tolerance_are_left_out(self, by, fixed):
+        (found,) = Rewards(RewardsParams()).check(*shaded(by, fixed=fixed))
+        assert (found.severity, found.row) == ("drop", 0)
+        assert "no signal" in found.reason
+
+    def test_in_groups_that_nobody_looks_at_too(self):
+        view, context = shaded(9e-7)
+        context.rows = range(4, 8)
+        (found,) = Rewards(RewardsParams()).check(view, context)
+        assert (found.severity, found.row) == ("drop", 0)
+
+    def test_more_than_the_tolerance_is_forged(self):
+        found = Rewards(RewardsParams()).check(*shaded(9e-6))
+        assert found[0].severity == "slash"
+
+    @pytest.mark.parametrize("by", [0.0, 9e-7])
+    def test_groups_that_differ_by_more_train(self, by):
+        assert Rewards(RewardsParams()).check(*shaded(by, equal=False)) == []
+        assert Rewards(RewardsParams()).check(*shaded(0.0)) == []
+
+
+class TestDecoyOfRewards:
+    def test_it_leaves_alone_what_could_be_doubted(self):
+        view, context = toy_submission()
+        context.scores = {0: Rescored(Score(0.0), 0.0, {}, limited=True)}
+        spoilt = Rewards(RewardsParams()).decoy(view, context)
+        changed = [i for i, row in enumerate(view.rows) if row != spoilt[i]]
+        assert changed == list(range(1, 8))
+        context.run = replace(context.run, deterministic=frozenset())
+        assert list(Rewards(RewardsParams()).decoy(view, context)) == list(view.rows)
+
+
+@pytest.mark.parametrize("check", [Identity(), PolicyDigest()])
+def test_a_store_that_is_away_is_nobodys_fault(check):
+    view, context = toy_submission()
+
+    def away(*_):
+        raise StoreError("connection reset")
+
+    context.statement = context.seal = away
+    with pytest.raises(StoreError):
+        check.check(view, context)
+
+
+def test_a_version_that_is_not_sealed_is_refused_without_its_seal():
+    view, context = toy_submission()
+    context.newest_version = 2
+    assert [f.severity for f in PolicyDigest().check(view, context)] == ["reject"]
 
 
 def test_costly_checks_look_at_the_rows_of_the_context_alone():

@@ -13,10 +13,10 @@ from prime_core.config.section import NAME, PluginChoice, Refusal, Section
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 
-# Cheapest first, and each before what relies on it.
+# Cheapest first, and each before what relies on it: nothing is decoded for whoever didn't sign.
 DEFAULT_CHECKS = (
-    "schema",
     "identity",
+    "schema",
     "policy_digest",
     "assignment",
     "bounds",
@@ -52,10 +52,15 @@ class ValidationSection(Section):
         default=1.0, gt=0, le=1, description="share of an old node's files checked in full"
     )
     newcomer_files: int = Field(
-        default=16, ge=0, description="clean files until a node's share begins to fall"
+        default=16, ge=0, description="clean whole files until a node's share begins to fall"
     )
     spot_groups: int = Field(
         default=1, ge=0, description="groups of every other file that costly checks look at"
+    )
+    max_rejected: int = Field(
+        default=2,
+        ge=1,
+        description="rejected files of one step after which a node's others of it are refused",
     )
     decoy_every: int = Field(
         default=64, ge=0, description="one decoy in about this many files; 0: never"

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "Bounds",
     "RolloutRow",
     "Submission",
     "SubmissionMeta",
@@ -42,6 +43,11 @@ __all__ = [
 FILE_LIMIT = 256 * 2**20  # bytes of one file
 EXPANSION = 4  # decoded bytes allowed per byte of the limit
 MAX_METADATA = 4096  # characters of one metadata value
+# What a row and one of its tokens decode to at most, a value counted 4 bytes whatever its encoding:
+# ids, log-probabilities, mask, turn ends, levels and 258 bytes of proof for 32 tokens are below 48.
+_HEADERS = 2**20
+ROW_BYTES = 2**16
+TOKEN_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,23 @@ class Submission:
         return {group_id: tuple(rows) for group_id, rows in found.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the largest honest submission of a run holds.
+
+    Attributes:
+        tokens: of one row, prompt and environment's words included.
+    """
+
+    rows: int
+    tokens: int
+
+    @property
+    def decoded(self) -> int:
+        """Bytes that such a file decodes to at most."""
+        return self.rows * (ROW_BYTES + TOKEN_BYTES * self.tokens)
+
+
 def write_submission(rows: Sequence[RolloutRow], meta: SubmissionMeta) -> bytes:
     """Encode rows, ordered by (k, sample); the same rows and metadata give the same bytes.
 
@@ -72,19 +95,25 @@ def write_submission(rows: Sequence[RolloutRow], meta: SubmissionMeta) -> bytes:
     return _encode_table(table, _file_metadata(meta))
 
 
-def read_submission(data: bytes, *, limit: int = FILE_LIMIT) -> Submission:
+def read_submission(
+    data: bytes, *, limit: int = FILE_LIMIT, bounds: Bounds | None = None
+) -> Submission:
     """Decode bytes that nobody vouches for.
 
     Args:
         data: the whole file.
         limit: largest file in bytes; decoded values may take `EXPANSION` times as much.
+        bounds: of the run, where it is known: what says more isn't decoded at all.
 
     Raises:
         FormatError: names row and reason; no other exception leaves this function.
     """
-    if len(data) > limit:
-        raise FormatError(f"a submission of {len(data)} bytes is above {limit}")
-    footer = check_layout(data, _template(), max_rows=MAX_ROLLOUTS, limit=EXPANSION * limit)
+    rows_limit, decoded = MAX_ROLLOUTS, EXPANSION * limit
+    if bounds is not None:
+        rows_limit, decoded = min(rows_limit, bounds.rows), min(decoded, bounds.decoded)
+    if len(data) > min(limit, decoded + _HEADERS):
+        raise FormatError(f"a submission of {len(data)} bytes is above {min(limit, decoded)}")
+    footer = check_layout(data, _template(), max_rows=rows_limit, limit=decoded)
     meta = _metadata(key_values(footer))
     import pyarrow as pa
     import pyarrow.parquet as pq

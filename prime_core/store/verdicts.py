@@ -68,6 +68,9 @@ class Verdict(Record):
 
     Attributes:
         sha256, size: of the bytes that were judged.
+        groups: that the dispatch announced.
+        signed: whether the node's own statement about these bytes under this name lies beside
+            them: whatever else is said of the file isn't surely the node's doing.
         decision: of the whole file.
         severity: the gravest finding's that decided; "" where accepted; drop where the file could
             not be judged, which accuses nobody.
@@ -86,6 +89,8 @@ class Verdict(Record):
     n: Count
     sha256: Hex32
     size: Annotated[int, Field(ge=0, le=2**53)]
+    groups: Count
+    signed: bool
     decision: Literal["accepted", "rejected"]
     severity: Literal["", "drop", "reject", "slash"]
     check: Annotated[str, Field(max_length=256)]

@@ -31,11 +31,26 @@ class Attempts:
         Raises:
             StoreError: the note can't be written.
         """
+        before = self._count(self._path(key))
+        self._note(key, before + 1)
+        return before
+
+    def withdraw(self, key: Key, before: int) -> None:
+        """An attempt that nobody died of, and that must be made again, doesn't count.
+
+        Raises:
+            StoreError: the note can't be written.
+        """
+        if before:
+            self._note(key, before)
+        else:
+            self.end(key)
+
+    def _note(self, key: Key, count: int) -> None:
         path = self._path(key)
-        before = self._count(path)
         temporary = path.with_suffix(".tmp")
         try:
-            temporary.write_text(f"{before + 1}\n", encoding="ascii")
+            temporary.write_text(f"{count}\n", encoding="ascii")
             temporary.replace(path)
         except OSError as error:
             raise StoreError(
@@ -43,7 +58,6 @@ class Attempts:
                 where=str(path),
                 fix="make the run directory writable",
             ) from error
-        return before
 
     def end(self, key: Key) -> None:
         """Forget a file: it has its verdict, or was left in peace."""

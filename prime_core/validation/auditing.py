@@ -17,11 +17,19 @@ from prime_core.store.verdicts import Verdict, audit_message
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The config's numbers: least share, files of a newcomer, groups looked at otherwise."""
+    """The config's numbers.
+
+    Attributes:
+        share: least share of files that is checked in full.
+        newcomer_files: clean ones until the share begins to fall.
+        spot_groups: groups of every other file that costly checks look at.
+        max_rejected: rejected files of a node in one step, after which its others are refused.
+    """
 
     share: float
     newcomer_files: int
     spot_groups: int
+    max_rejected: int = 2
 
     def share_for(self, clean: int) -> float:
         """Share of a node's files that is checked in full after so many clean ones in a row.
@@ -37,7 +45,13 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A node's record: files judged, and accepted in a row since the last rejection."""
+    """A node's record.
+
+    Attributes:
+        accepted, rejected: files.
+        clean: accepted since the last rejection, in full files' worth of groups: many small files
+            are no more work than a few whole ones.
+    """
 
     accepted: int = 0
     rejected: int = 0
@@ -45,10 +59,16 @@ class Record:
 
 
 class Records:
-    """The records of all nodes, from the verdicts of the run, in whatever order they come."""
+    """The records of all nodes, from the verdicts of the run, in whatever order they come.
 
-    def __init__(self, verdicts: Iterable[Verdict] = ()) -> None:
-        self._files: dict[str, dict[tuple[int, int], bool]] = {}  # accepted by (step, n)
+    Args:
+        full_groups: of a whole file; one with fewer counts for less.
+    """
+
+    def __init__(self, verdicts: Iterable[Verdict] = (), *, full_groups: int = 1) -> None:
+        self._full_groups = full_groups
+        self._files: dict[str, dict[tuple[int, int], float]] = {}  # worth, 0 if bad, by (step, n)
+        self._refused: dict[tuple[int, str], set[int]] = {}
         self._records: dict[str, Record] = {}
         for verdict in verdicts:
             self.add(verdict)
@@ -56,25 +76,55 @@ class Records:
     def of(self, node: str) -> Record:
         """The record of a node; empty for a newcomer."""
         if node not in self._records:
-            accepted = [good for _, good in sorted(self._files.get(node, {}).items())]
-            clean = next((i for i, good in enumerate(reversed(accepted)) if not good), None)
-            self._records[node] = Record(
-                accepted=sum(accepted),
-                rejected=len(accepted) - sum(accepted),
-                clean=len(accepted) if clean is None else clean,
-            )
+            worth = [each for _, each in sorted(self._files.get(node, {}).items())]
+            clean = 0.0
+            for each in worth:
+                clean = clean + each if each else 0.0
+            good = sum(each > 0 for each in worth)
+            self._records[node] = Record(good, len(worth) - good, int(clean + 1e-9))
         return self._records[node]
 
+    def refused(self, key: Key) -> int:
+        """Files of the same node and step, before this one, that were rejected as bad."""
+        step, node, n = key
+        return sum(m < n for m in self._refused.get((step, node), ()))
+
     def add(self, verdict: Verdict) -> None:
-        """Count a verdict; one that accuses nobody, or leaves out a group, changes nothing.
+        """Count a verdict; one that accuses nobody, or leaves out a group, changes no record.
 
         Groups are dropped where a node says that its grader failed: whoever sends nothing else
-        would earn a record by no work at all.
+        would earn a record by no work at all. A file that the node didn't sign may be anybody's.
         """
         good = verdict.decision == "accepted"
-        if (good and not verdict.dropped) or (not good and verdict.severity != "drop"):
-            self._files.setdefault(verdict.node, {})[verdict.step, verdict.n] = good
+        if not good and verdict.severity != "drop":
+            self._refused.setdefault((verdict.step, verdict.node), set()).add(verdict.n)
+        if verdict.signed and (not verdict.dropped if good else verdict.severity != "drop"):
+            worth = min(1.0, verdict.groups / self._full_groups) if good else 0.0
+            files, place = self._files.setdefault(verdict.node, {}), (verdict.step, verdict.n)
+            files[place] = min(worth, files.get(place, worth))
             self._records.pop(verdict.node, None)
+
+
+class Owners:
+    """Whose some bytes are: the accepted submission's, which is the one that their rows name.
+
+    A rejected file owns nothing, so that a copy takes nothing from its author, whoever comes first.
+    """
+
+    def __init__(self) -> None:
+        self._keys: dict[str, Key] = {}
+
+    def add(self, verdict: Verdict) -> None:
+        """Learn from a verdict, in whatever order they come."""
+        if verdict.decision == "accepted":
+            self._keys[verdict.sha256] = min(
+                verdict.key, self._keys.get(verdict.sha256, verdict.key)
+            )
+
+    def other(self, sha256: str, key: Key) -> str | None:
+        """Another submission that has these bytes, by its name."""
+        found = self._keys.get(sha256)
+        return None if found is None or found == key else f"{found[0]}-{found[1]}-{found[2]:05d}"
 
 
 def audit(signer: Signer, run_id: str, key: Key, sha256: str) -> tuple[str, bytes]:

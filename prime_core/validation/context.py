@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from prime_core.api import (
     AssignedGroup,
     FormatError,
+    IntegrityError,
     NodeFacts,
     ProofChunk,
     ProofReport,
@@ -126,6 +127,20 @@ class FileContext:
         """The signed statement beside the file."""
         return self._around.statement()
 
+    def is_signed(self) -> bool:
+        """Whether the node signed a statement about these very bytes under this very name.
+
+        Raises:
+            StoreError: it can't be read now.
+        """
+        try:
+            said = self.statement()
+        except (FormatError, IntegrityError):
+            return False
+        view, node = self.view, self.node.address or ""
+        name = (self.run.run_id, view.step, view.node, view.n)
+        return said == Statement(*name, view.sha256, view.size, node)
+
     def seen(self, sha256: str) -> str | None:
         """Another submission with these bytes."""
         return self._around.seen(sha256)
@@ -133,10 +148,18 @@ class FileContext:
     # --- the file ---------------------------------------------------------------------------------
 
     def read(self, *, time_limit_s: float, memory_mb: int) -> None:
-        """Decode the file, once."""
+        """Decode the file, once.
+
+        Raises:
+            FormatError: it breaks the format or a limit, or its rows name another submission: so
+                equal bytes are one submission's alone, and a copy takes nothing from its author.
+        """
         if self.submission is not None:
             return
         found = self._around.reader.read(self._data, time_limit_s=time_limit_s, memory_mb=memory_mb)
+        step, node, n = found.rows[0].step, found.rows[0].node, found.rows[0].submission
+        if (step, node, n) != (self.view.step, self.view.node, self.view.n):
+            raise FormatError(f"its rows name submission {step}-{node}-{n:05d}", fix="refuse it")
         self.submission = found
         meta = found.meta
         metadata = {
@@ -175,6 +198,7 @@ class FileContext:
                 length_budget=group.length_budget,
                 prompt_tokens=group.prompt_tokens,
                 failure=group.failure,
+                host_failed=group.host_failed,
             )
             for group in self._planned()
         ]

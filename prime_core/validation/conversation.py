@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from prime_core.engines.chat import ChatFormat
     from prime_core.hosting.pool import HostPool
 
+UNANSWERED = "ends where the environment would have answered"
+CUT = "is cut off: no end token, and room to go on"
+
 
 @dataclass(slots=True)
 class Conversation:
@@ -87,6 +90,14 @@ class Endings:
         """Whether the model ended a turn itself."""
         return one.row.completion_tokens[one.row.turn_ends[index] - 1] in self.stop_ids
 
+    def cut(self, one: Conversation) -> str:
+        """How a rollout ends whose last turn nothing ended; "" where it had room to go on."""
+        return "length" if self._is_full(one.row, 0) else ""
+
+    def _is_full(self, row: RolloutView, more: int) -> bool:
+        total = len(row.prompt_tokens) + len(row.completion_tokens) + more
+        return row.length >= row.max_tokens or total >= self.max_prompt_tokens + row.max_tokens
+
     def reason(self, one: Conversation, reply_tokens: int | None) -> str:
         """How a rollout ends whose last turn the model ended; "" where it would go on.
 
@@ -96,11 +107,13 @@ class Endings:
         row = one.row
         if reply_tokens is None:
             return "stop"
-        if len(row.turn_ends) >= self.max_turns:
+        if self.ends_by_turns(one):
             return "turns"
-        total = len(row.prompt_tokens) + len(row.completion_tokens) + reply_tokens
-        full = row.length >= row.max_tokens or total >= self.max_prompt_tokens + row.max_tokens
-        return "length" if full else ""
+        return "length" if self._is_full(row, reply_tokens) else ""
+
+    def ends_by_turns(self, one: Conversation) -> bool:
+        """Whether no turn may follow the last, whatever the environment answers."""
+        return len(one.row.turn_ends) >= self.max_turns
 
 
 async def rebuild(
@@ -120,8 +133,16 @@ async def rebuild(
             for one in speaking:
                 if len(one.row.turn_ends) > 1:
                     one.mismatch = "several turns, though the environment never answers"
-                elif endings.stopped(one, index):
-                    _check_end(one, endings.reason(one, None))
+                else:
+                    _check_alone(one, endings)
+
+
+def _check_alone(one: Conversation, endings: Endings) -> None:
+    """The end of a rollout in an environment that never answers."""
+    if endings.stopped(one, 0):
+        _check_end(one, endings.reason(one, None))
+    else:
+        _check_end(one, endings.cut(one), CUT)
 
 
 async def _answer(
@@ -132,8 +153,14 @@ async def _answer(
     endings: Endings,
 ) -> None:
     """Hold what follows a turn against the environment's answer to it."""
-    # a turn that met the token limit was never shown to the environment
+    # a turn that met the token limit was never shown to the environment, and is the last
     asking = [one for one in speaking if endings.stopped(one, index)]
+    for one in speaking:
+        if not endings.stopped(one, index):
+            if index + 1 == len(one.row.turn_ends):
+                _check_end(one, endings.cut(one), CUT)
+            else:
+                one.mismatch = f"goes on after turn {index}, which no end token ends"
     states = [(one.task, one.prompt, tuple(one.messages), index + 1) for one in asking]
     for one, reply in zip(asking, await reply_each(pool, states), strict=True):
         last = index + 1 == len(one.row.turn_ends)
@@ -151,19 +178,22 @@ def _check_last(one: Conversation, reply: Reply | None, chat: ChatFormat, ending
     if reply is None:
         _check_end(one, endings.reason(one, None))
         return
+    if endings.ends_by_turns(one):
+        _check_end(one, "turns")  # nobody asks how the answer would read
+        return
     tokens = _reply_tokens(one, reply, one.row.completion_tokens[-1], chat)
     if tokens is not None:
         _check_end(one, endings.reason(one, len(tokens)))
 
 
-def _check_end(one: Conversation, expected: str) -> None:
+def _check_end(one: Conversation, expected: str, otherwise: str = UNANSWERED) -> None:
     """A rollout of status error may have been cut by a host of the node's that failed."""
     if one.row.score_status == "error" or one.row.finish_reason == expected:
         return
     if expected:
         one.mismatch = f"says {one.row.finish_reason}, it ends by {expected}"
     else:
-        one.mismatch = "ends where the environment would have answered"
+        one.mismatch = otherwise
 
 
 def _reply_tokens(

@@ -7,15 +7,18 @@ that in full. A copy that passes means that nothing which this validator accepte
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from prime_core.api import FormatError, Statement, SubmissionView
+from prime_core.api import FormatError, HostError, Statement, StoreError, SubmissionView
 from prime_core.store.schema import RolloutRow
 from prime_core.store.submission import Submission, write_submission
 from prime_core.validation.context import FileContext, Surroundings, below, uniform
 from prime_core.validation.judging import Judgement, NamedCheck, ask
+
+logger = logging.getLogger("prime_core.validator")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Decoy:
 
     @property
     def missed(self) -> bool:
-        """Whether it would have been accepted."""
+        """Whether something spoilt would have trained."""
         return not self.found_by
 
 
@@ -37,14 +40,25 @@ def is_due(seed: bytes, every: int) -> bool:
 
 
 def show_decoy(
-    checks: Sequence[NamedCheck], context: FileContext, around: Surroundings, seed: bytes
+    checks: Sequence[NamedCheck],
+    context: FileContext,
+    around: Surroundings,
+    seed: bytes,
+    dropped: Collection[str] = (),
 ) -> Decoy | None:
     """Spoil a copy of an accepted file and judge it; None where no check can spoil it.
+
+    A copy counts as spoilt where a rollout differs that would train: what a node sends decides how
+    much of its file that is, and mustn't decide whether the validator seems blind.
 
     Args:
         context: of the accepted file.
         around: the same surroundings.
         seed: of the accepted file's draws.
+        dropped: the file's groups that may not train.
+
+    Raises:
+        StoreError, HostError: the store or a host of ours fails.
     """
     makers = [each for each in checks if getattr(each.check, "decoy", None) is not None]
     submission = context.submission
@@ -52,16 +66,54 @@ def show_decoy(
         return None
     first = below(seed, "decoy maker", len(makers))
     for named in [*makers[first:], *makers[:first]]:
-        make = cast("Callable[..., Sequence[Any] | None]", named.check.decoy)  # type: ignore[attr-defined]
-        rows = make(context.view, context)
+        rows = _spoilt(named, context)
         if rows is None:
             continue
-        judgement = _judge(checks, context.view, submission, rows, around, seed)
-        if judgement is None:
+        changed = _changed(submission.rows, rows) - set(dropped)
+        if not changed:
+            continue
+        judged = _judge(checks, context.view, submission, rows, around, seed)
+        if judged is None:
             return Decoy(named.name, "schema")  # it can't even be written
-        found = judgement.grave[0] if judgement.grave else ""
-        return Decoy(named.name, found or ("a failing check" if judgement.failure else ""))
+        return Decoy(named.name, _found_by(judged, rows, changed))
     return None
+
+
+def _spoilt(named: NamedCheck, context: FileContext) -> Sequence[RolloutRow] | None:
+    """A check's decoy; None where it has none for this file, or fails to make one."""
+    make = cast("Callable[..., Sequence[Any] | None]", named.check.decoy)  # type: ignore[attr-defined]
+    try:
+        return make(context.view, context)
+    except (StoreError, HostError):
+        raise
+    except Exception:
+        logger.exception("check %s makes no decoy of %s", named.name, context.view.sha256)
+        return None
+
+
+def _changed(before: Sequence[RolloutRow], after: Sequence[RolloutRow]) -> set[str]:
+    """Groups in which a rollout differs that has a reward and a token to train."""
+    if len(before) != len(after):
+        return {row.group_id for row in before}
+    return {
+        new.group_id
+        for old, new in zip(before, after, strict=True)
+        if new != old and new.reward is not None and any(new.completion_mask)
+    }
+
+
+def _found_by(judgement: Judgement, rows: Sequence[RolloutRow], changed: set[str]) -> str:
+    """The check that kept what was spoilt from training; "" where nothing did."""
+    if judgement.grave is not None:
+        return judgement.grave[0]
+    if judgement.failure is not None:
+        return "a failing check"
+    for name, finding in judgement.found:
+        if finding.severity == "drop" and finding.row is not None:
+            changed.discard(rows[finding.row].group_id)
+            if not changed:
+                return name
+    return ""
 
 
 def _judge(

@@ -19,7 +19,7 @@ from prime_core.api import (
     SanityCheck,
     StoreError,
 )
-from prime_core.store.records import Key
+from prime_core.store.records import Dispatch
 from prime_core.store.verdicts import (
     MAX_FINDINGS,
     CheckRun,
@@ -104,7 +104,12 @@ def ask(checks: Sequence[NamedCheck], context: FileContext) -> Judgement:
 def _ask(named: NamedCheck, context: FileContext) -> Sequence[Finding]:
     if named.check.stage != "file":
         context.decode()
-    return list(named.check.check(context.view, context))
+    found = list(named.check.check(context.view, context))
+    rows = range(len(context.view.rows))
+    for finding in found:
+        if (finding.row is not None and finding.row not in rows) or (finding.chunk or 0) < 0:
+            raise ValueError(f"it names row {finding.row}, chunk {finding.chunk}")
+    return found
 
 
 def _looked_at(check: SanityCheck, context: FileContext) -> int:
@@ -117,6 +122,9 @@ def verdict_of(judgement: Judgement, context: FileContext, audit: str, *, truste
     Args:
         audit: the validator's signature that seeded the draws.
         trusted: whether the file is known to come from the node: where it isn't, nobody is slashed.
+
+    Raises:
+        StoreError: the statement can't be read now.
     """
     view = context.view
     severity = check = reason = ""
@@ -139,6 +147,8 @@ def verdict_of(judgement: Judgement, context: FileContext, audit: str, *, truste
         n=view.n,
         sha256=view.sha256,
         size=view.size,
+        groups=view.groups,
+        signed=context.is_signed(),
         decision="rejected" if severity else "accepted",
         severity=severity,  # type: ignore[arg-type]
         check=check,
@@ -156,7 +166,7 @@ def verdict_of(judgement: Judgement, context: FileContext, audit: str, *, truste
 
 def unjudgeable(
     run_id: str,
-    key: Key,
+    dispatch: Dispatch,
     sha256: str,
     size: int,
     audit: str,
@@ -164,14 +174,16 @@ def unjudgeable(
     reason: str,
     severity: str,
 ) -> Verdict:
-    """The rejection of a file that no check was asked about."""
+    """The rejection of a file that no check was asked about, so that nobody surely signed it."""
     return Verdict(
         run_id=run_id,
-        step=key[0],
-        node=key[1],
-        n=key[2],
+        step=dispatch.step,
+        node=dispatch.node,
+        n=dispatch.n,
         sha256=sha256,
         size=size,
+        groups=dispatch.groups,
+        signed=False,
         decision="rejected",
         severity=severity,  # type: ignore[arg-type]
         check=check,

@@ -1,7 +1,8 @@
 """A process that only decodes submissions, so that bytes made to harm end it and nothing else.
 
 `python -m prime_core.validation.reader` serves requests on stdin: a line of JSON (size, CPU
-seconds, MiB), then the bytes. It answers each with a line of JSON; `reading` is the other end.
+seconds, MiB, bounds), then the bytes. It answers each with a line of JSON; `reading` is the other
+end.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from prime_core.api.errors import FormatError
 
 def main() -> None:
     """Serve until stdin ends."""
-    from prime_core.store.submission import read_submission
+    from prime_core.store.submission import Bounds, read_submission
 
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     _warm_up(read_submission)
@@ -26,8 +27,9 @@ def main() -> None:
         request = json.loads(line)
         data = stdin.read(request["size"])
         _limit(request["cpu_s"], request["memory_mb"])
+        bounds = request["bounds"] and Bounds(**request["bounds"])
         try:
-            read_submission(data)
+            read_submission(data, bounds=bounds)
         except FormatError as error:
             _say(stdout, {"error": error.what, "where": error.where})
         except MemoryError:

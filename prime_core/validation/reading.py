@@ -1,7 +1,7 @@
 """Decodes nobody's bytes: first in a process that can be killed, then, if that lived, here.
 
 The validator's check `schema` calls it through the context. Whatever the bytes are, a call ends in
-a submission or a `FormatError`.
+a submission or a `FormatError`; none decodes to more than the run's largest honest file may.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import select
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from types import TracebackType
 from typing import Any
 
-from prime_core.api.errors import FormatError, RunError
-from prime_core.store.submission import Submission, read_submission
+from prime_core.api.errors import FormatError, HostError
+from prime_core.store.submission import Bounds, Submission, read_submission
 
 START_LIMIT_S = 120.0
 WALL_FACTOR = 10  # a busy machine gives a process a tenth of a core at worst, or it counts as hung
@@ -25,9 +26,14 @@ WALL_SLACK_S = 30.0
 
 
 class Reader:
-    """One reading process, started when it's needed and replaced when it dies."""
+    """One reading process, started when it's needed and replaced when it dies.
 
-    def __init__(self) -> None:
+    Args:
+        bounds: of the run's files; None for the format's own.
+    """
+
+    def __init__(self, bounds: Bounds | None = None) -> None:
+        self._bounds = bounds
         self._process: subprocess.Popen[bytes] | None = None
 
     def read(self, data: bytes, *, time_limit_s: float, memory_mb: int) -> Submission:
@@ -35,7 +41,7 @@ class Reader:
 
         Raises:
             FormatError: the bytes break the format, or decoding them a limit.
-            RunError: the reading process can't be started.
+            HostError: the reading process can't be started.
         """
         answer = self._ask(data, time_limit_s, memory_mb)
         if answer is None:  # once more: the process may have died of something else
@@ -47,7 +53,7 @@ class Reader:
             )
         if "error" in answer:
             raise FormatError(str(answer["error"]), where=answer.get("where"))
-        return read_submission(data)
+        return read_submission(data, bounds=self._bounds)
 
     def close(self) -> None:
         """End the process."""
@@ -78,7 +84,12 @@ class Reader:
         """The answer, or None where the process died or was killed over it."""
         process = self._started()
         assert process.stdin is not None
-        request = {"size": len(data), "cpu_s": time_limit_s, "memory_mb": memory_mb}
+        request = {
+            "size": len(data),
+            "cpu_s": time_limit_s,
+            "memory_mb": memory_mb,
+            "bounds": self._bounds and asdict(self._bounds),
+        }
         try:
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.write(data)
@@ -103,8 +114,9 @@ class Reader:
         )
         if self._line(START_LIMIT_S) is None:
             self.close()
-            raise RunError(
+            raise HostError(
                 "the reading process doesn't start",
+                kind="crash",
                 where="python -m prime_core.validation.reader",
                 fix="run that command; it says what is missing",
             )

@@ -33,6 +33,7 @@ from prime_core.store.run_facts import (
     read_lock,
     read_task_lists,
 )
+from prime_core.store.submission import Bounds
 from prime_core.store.trace import Trace
 from prime_core.store.verdicts import VerdictBook
 from prime_core.validation.attempts import Attempts
@@ -43,7 +44,7 @@ from prime_core.validation.pending import Pending
 from prime_core.validation.reading import Reader
 from prime_core.validation.recompute import EventLoop, Recomputer
 from prime_core.validation.rescoring import Rescorer
-from prime_core.validation.validator import ValidatorTools
+from prime_core.validation.tools import ValidatorTools
 
 if TYPE_CHECKING:
     from prime_core.api import PolicyFiles
@@ -84,7 +85,8 @@ def open_tools(
         tasks = read_task_lists(config, store, lock)
         hub = Hub.discover(block=config.plugins.block)
         context = RunContext.from_environment(config.run.dir)
-        reader = stack.enter_context(Reader())
+        limits = limits_of(config, lock, tasks)
+        reader = stack.enter_context(Reader(_bounds(config, limits)))
         loop = EventLoop()
         stack.callback(loop.close)
         pools = _open_pools(config, context, loop, stack)
@@ -100,10 +102,15 @@ def open_tools(
             rules=rules,
             signer=own,
             checks=checks_of(config, hub, context),
-            facts_of=_facts(config, lock, limits_of(config, lock, tasks), pools),
+            facts_of=_facts(config, lock, limits, pools),
             nodes=_nodes(config),
             default_class=config.engine.node_class,
-            policy=Policy(settings.audit_share, settings.newcomer_files, settings.spot_groups),
+            policy=Policy(
+                settings.audit_share,
+                settings.newcomer_files,
+                settings.spot_groups,
+                settings.max_rejected,
+            ),
             decoy_every=settings.decoy_every,
             recomputer=recomputer,
             reader=reader,
@@ -153,6 +160,15 @@ def _nodes(config: RunConfig) -> dict[str, NodeFacts]:
     }
 
 
+def _bounds(config: RunConfig, limits: Limits) -> Bounds:
+    """What the largest honest file of the run holds."""
+    most = max([limits.default_token_limit, *limits.token_limits.values()])
+    return Bounds(
+        rows=config.engine.groups_per_submission * config.trainer.group_size,
+        tokens=limits.max_prompt_tokens + most,
+    )
+
+
 def _facts(
     config: RunConfig, lock: Lock, limits: Limits, pools: Mapping[str, HostPool]
 ) -> Callable[[str], RunFacts]:
@@ -160,6 +176,7 @@ def _facts(
 
     stop_ids = stop_tokens(config.run.dir / layout.MODEL)
     fixed = frozenset(label for label, pool in pools.items() if pool.description.info.deterministic)
+    answering = frozenset(label for label, pool in pools.items() if pool.description.multi_turn)
 
     @cache
     def facts_of(node_class: str) -> RunFacts:
@@ -180,6 +197,7 @@ def _facts(
             max_groups=config.engine.groups_per_submission,
             group_size=config.trainer.group_size,
             dtype=str(config.engine.params.get("dtype", config.model.dtype)),
+            multi_turn=answering,
         )
 
     return facts_of

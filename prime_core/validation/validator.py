@@ -9,88 +9,49 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
 
 from prime_core.api import (
     FormatError,
     HostError,
     NodeFacts,
     RunError,
-    RunFacts,
     StoreError,
     SubmissionView,
 )
-from prime_core.signing import Signer
 from prime_core.store import layout
-from prime_core.store.counter import StepRules
-from prime_core.store.objects import ObjectExistsError, ObjectStore
+from prime_core.store.objects import ObjectExistsError
 from prime_core.store.polling import poll_until_finished
 from prime_core.store.records import Dispatch, Key
 from prime_core.store.submission import FILE_LIMIT
-from prime_core.store.verdicts import Verdict, VerdictBook, write_verdict
+from prime_core.store.verdicts import Verdict, write_verdict
 from prime_core.store.view import StoreView, step_numbers
-from prime_core.validation.attempts import MOST, Attempts
-from prime_core.validation.auditing import Policy, Records, audit
+from prime_core.validation.attempts import MOST
+from prime_core.validation.auditing import Owners, Records, audit
 from prime_core.validation.context import FileContext, Surroundings, uniform
 from prime_core.validation.decoys import is_due, show_decoy
 from prime_core.validation.judging import (
     UNJUDGED,
     Judgement,
-    NamedCheck,
     ask,
     unjudgeable,
     verdict_of,
 )
-from prime_core.validation.pending import Pending
+from prime_core.validation.put_off import PutOff
 from prime_core.validation.reporting import metrics_of
 from prime_core.validation.statements import read_statement
+from prime_core.validation.tools import ValidatorTools
 
 if TYPE_CHECKING:
     from prime_core.config.sections import RunConfig
-    from prime_core.store.trace import Trace
-    from prime_core.validation.reading import Reader
-    from prime_core.validation.recompute import Recomputer
+
+__all__ = ["Validator", "ValidatorTools", "run"]
 
 logger = logging.getLogger("prime_core.validator")
 
 SAY_EVERY_S = 30.0
-RETRY_S = 1.0
 UNREAD = "0" * 64  # SHA-256 in the verdict on a file above the size limit, which nobody reads
-
-Log = Callable[[int | None, dict[str, Any]], None]
-
-
-@dataclass(frozen=True)
-class ValidatorTools:
-    """What a validator works with; `setup` makes it from a run config.
-
-    Attributes:
-        checks: in order.
-        facts_of: what the run demands of a node class.
-        nodes: who may submit, by name; records aren't filled in.
-        policy: how much is checked in full.
-        decoy_every: one decoy in about so many files.
-    """
-
-    store: ObjectStore
-    run_id: str
-    rules: StepRules
-    signer: Signer
-    checks: Sequence[NamedCheck]
-    facts_of: Callable[[str], RunFacts]
-    nodes: Mapping[str, NodeFacts]
-    default_class: str
-    policy: Policy
-    decoy_every: int
-    recomputer: Recomputer
-    reader: Reader
-    book: VerdictBook
-    pending: Pending
-    attempts: Attempts
-    log: Log
-    trace: Trace | None = None
 
 
 class Validator:
@@ -99,12 +60,10 @@ class Validator:
     def __init__(self, tools: ValidatorTools) -> None:
         self._tools = tools
         self.view = StoreView(tools.store, tools.rules)
-        self._hashes: dict[str, Key] = {}
-        known = [
-            verdict for step in step_numbers(tools.store) for verdict in tools.book.refresh(step)
-        ]
-        self._records = Records(known)
-        self._hashes.update({verdict.sha256: verdict.key for verdict in known})
+        self._owners, self._put_off = Owners(), PutOff()
+        self._records = Records(full_groups=tools.facts_of(tools.default_class).max_groups)
+        for step in step_numbers(tools.store):
+            self._learn(tools.book.refresh(step))
 
     @property
     def finished(self) -> bool:
@@ -127,9 +86,9 @@ class Validator:
             stated=lambda key: self._tools.store.exists(layout.submission_signature_path(*key)),
             loaded=self._tools.recomputer.loaded,
         )
-        if not ready:
+        key = self._put_off.first(ready)
+        if key is None:
             return False
-        key = ready[0]
         if self._tools.trace is None:
             self._judge(key, self.view.dispatches[key])
         else:
@@ -144,42 +103,66 @@ class Validator:
     def _learn(self, verdicts: Sequence[Verdict]) -> None:
         for verdict in verdicts:
             self._records.add(verdict)
-            self._hashes.setdefault(verdict.sha256, verdict.key)
+            self._owners.add(verdict)
 
     # --- one file ---------------------------------------------------------------------------------
 
     def _judge(self, key: Key, dispatch: Dispatch) -> None:
+        """Judge a file and write its verdict; where the store or a host fails, put it off."""
         before = self._tools.attempts.begin(key)
+        try:
+            decoy = self._decide(key, dispatch, before)
+        except (StoreError, HostError) as error:
+            self._tools.attempts.withdraw(key, before)
+            pause = self._put_off.put(key)
+            logger.error(
+                "%s-%05d of step %d: judged again in %.0f s: %s",
+                key[1],
+                key[2],
+                key[0],
+                pause,
+                error,
+            )
+            self._tools.log(key[0], {"validator/postponed": 1})
+            return
+        self._tools.attempts.end(key)
+        self._put_off.end(key)
+        if decoy is not None:
+            decoy()
+
+    def _decide(self, key: Key, dispatch: Dispatch, before: int) -> Callable[[], None] | None:
+        """Write the verdict; the decoy that is due afterwards."""
+        run_id = self._tools.run_id
         try:
             data = self._tools.store.get(layout.submission_path(*key), FILE_LIMIT)
         except FormatError as error:
             signature, _ = self._audit(key, UNREAD)
-            args = (key, UNREAD, 0, signature, "schema", error.what, "reject")
-            self._conclude(unjudgeable(self._tools.run_id, *args), Judgement(), 0.0)
-            return
+            why = ("schema", error.what, "reject")
+            self._conclude(unjudgeable(run_id, dispatch, UNREAD, 0, signature, *why))
+            return None
         sha256 = hashlib.sha256(data).hexdigest()
         signature, seed = self._audit(key, sha256)
+        reason, rejected = "", self._records.refused(key)
         if before >= MOST:
             reason = f"its judge ended {before} times before the verdict"
-            args = (key, sha256, len(data), signature, UNJUDGED, reason, "drop")
-            self._conclude(unjudgeable(self._tools.run_id, *args), Judgement(), 0.0)
-            return
+        elif rejected >= self._tools.policy.max_rejected:
+            reason = f"{rejected} of the node's files of this step were rejected before it"
+        if reason:
+            why = (UNJUDGED, reason, "drop")
+            self._conclude(unjudgeable(run_id, dispatch, sha256, len(data), signature, *why))
+            return None
         context, around = self.open_file(key, dispatch, data, sha256, seed)
         started = time.perf_counter()
-        try:
-            judgement = ask(self._tools.checks, context)
-        except (StoreError, HostError) as error:
-            logger.error("%s-%05d of step %d: judged later: %s", key[1], key[2], key[0], error)
-            self._tools.log(key[0], {"validator/postponed": 1})
-            time.sleep(RETRY_S)
-            return
+        judgement = ask(self._tools.checks, context)
         # nobody is slashed for what somebody else may have written under his name
         asked = any(check.check == "identity" for check in judgement.asked)
         trusted = asked and not any(name == "identity" for name, _ in judgement.found)
         verdict = verdict_of(judgement, context, signature, trusted=trusted)
         self._conclude(verdict, judgement, time.perf_counter() - started)
-        if verdict.decision == "accepted" and is_due(seed, self._tools.decoy_every):
-            self._show_decoy(context, around, seed)
+        if verdict.decision != "accepted" or not is_due(seed, self._tools.decoy_every):
+            return None
+        dropped = {group.id for group in verdict.dropped}
+        return lambda: self._show_decoy(context, around, seed, dropped)
 
     def open_file(
         self,
@@ -191,10 +174,15 @@ class Validator:
         *,
         full: bool | None = None,
     ) -> tuple[FileContext, Surroundings]:
-        """The context of one file, nothing of it decoded; `full` None lets the seed decide."""
+        """The context of one file, nothing of it decoded; `full` None lets the seed decide.
+
+        A node of whose files one of this step was rejected is checked in full: else it could leave
+        out, unsigned, what it doesn't like, and keep its record.
+        """
         node = self._node(key[1])
         if full is None:
-            full = uniform(seed, "full") < self._tools.policy.share_for(node.clean)
+            drawn = uniform(seed, "full") < self._tools.policy.share_for(node.clean)
+            full = drawn or self._records.refused(key) > 0
         around = Surroundings(
             run=self._tools.facts_of(node.node_class),
             node=node,
@@ -203,7 +191,7 @@ class Validator:
             recomputer=self._tools.recomputer,
             reader=self._tools.reader,
             statement=lambda: read_statement(self._tools.store, key),
-            seen=lambda digest: self._seen(digest, key),
+            seen=lambda digest: self._owners.other(digest, key),
         )
         view = SubmissionView(
             run_id=dispatch.run_id,
@@ -238,29 +226,38 @@ class Validator:
             clean=record.clean,
         )
 
-    def _seen(self, sha256: str, key: Key) -> str | None:
-        other = self._hashes.get(sha256)
-        return None if other is None or other == key else f"{other[0]}-{other[1]}-{other[2]:05d}"
-
-    def _conclude(self, verdict: Verdict, judgement: Judgement, seconds: float) -> None:
+    def _conclude(
+        self, verdict: Verdict, judgement: Judgement | None = None, seconds: float = 0.0
+    ) -> None:
         try:
             write_verdict(self._tools.store, verdict, self._tools.signer)
         except ObjectExistsError:
             logger.info("%s has its verdict from another validator", verdict.key)
-        self._tools.attempts.end(verdict.key)
         self._learn(self._tools.book.refresh(verdict.step))
+        if not self._tools.book.of(verdict.key):
+            raise StoreError(
+                "what lies in its verdict's place is no verdict of this run's validators",
+                where=layout.verdict_path(*verdict.key, verdict.sha256),
+                fix="remove the object, and let nobody else write verdicts",
+            )
         if verdict.decision == "rejected":
             logger.warning(
                 "step %d: submission %d of %s is rejected (%s) by %s: %s",
                 *(verdict.step, verdict.n, verdict.node, verdict.severity),
                 *(verdict.check, verdict.reason),
             )
-        self._tools.log(
-            verdict.step, metrics_of(verdict, judgement, seconds, self._tools.recomputer.loads)
-        )
+        loads = self._tools.recomputer.loads
+        metrics = metrics_of(verdict, judgement or Judgement(), seconds, loads)
+        self._tools.log(verdict.step, metrics)
 
-    def _show_decoy(self, context: FileContext, around: Surroundings, seed: bytes) -> None:
-        decoy = show_decoy(self._tools.checks, context, around, seed)
+    def _show_decoy(
+        self, context: FileContext, around: Surroundings, seed: bytes, dropped: Collection[str]
+    ) -> None:
+        try:
+            decoy = show_decoy(self._tools.checks, context, around, seed, dropped)
+        except (StoreError, HostError) as error:
+            logger.error("no decoy after %s: %s", context.view.sha256, error)
+            return
         if decoy is None:
             return
         values = {"decoys": 1, "missed_decoys": int(decoy.missed)}

@@ -41,6 +41,7 @@ LIAR = ROOT / "tests" / "integration" / "dishonest_worker.py"
 TRUST = """
 [validation]
 decoy_every = 1
+max_rejected = 9
 
 [swarm]
 max_node_share = {share}

@@ -40,6 +40,8 @@ def judge(
         n=dispatch.n,
         sha256=sha256 or hashlib.sha256(data).hexdigest(),
         size=len(data),
+        groups=2,
+        signed=True,
         decision="rejected" if check else "accepted",
         severity="slash" if check else "",
         check=check,

@@ -16,7 +16,7 @@ from prime_core.store.records import Dispatch
 from prime_core.store.verdicts import DroppedGroup, Verdict, audit_message
 from prime_core.validation import audit_plan as plan
 from prime_core.validation.attempts import Attempts
-from prime_core.validation.auditing import Policy, Record, Records, audit
+from prime_core.validation.auditing import Owners, Policy, Record, Records, audit
 from prime_core.validation.context import uniform
 from prime_core.validation.pending import Pending, rank
 
@@ -34,6 +34,8 @@ def verdict(
         n=n,
         sha256=f"{n:064x}",
         size=10,
+        groups=1,
+        signed=True,
         decision=decision,
         severity=severity,
         check="replay" if severity else "",
@@ -72,6 +74,45 @@ def test_files_with_dropped_groups_earn_no_record() -> None:
     before = records.of("node-a")
     records.add(dropped)
     assert records.of("node-a") == before
+
+
+def test_only_what_a_node_signed_counts() -> None:
+    records = Records([verdict(0), replace(verdict(1), signed=False)])
+    assert records.of("node-a") == Record(1, 0, 1)
+    records.add(replace(verdict(2, "rejected", "reject"), signed=False))
+    assert records.of("node-a") == Record(1, 0, 1)
+
+
+def test_a_record_is_earned_by_groups() -> None:
+    small = [replace(verdict(n), groups=1) for n in range(16)]
+    assert Records(small, full_groups=16).of("node-a") == Record(16, 0, 1)
+    whole = [replace(verdict(n), groups=16) for n in range(3)]
+    assert Records(whole, full_groups=16).of("node-a") == Record(3, 0, 3)
+    assert Records([replace(verdict(0), groups=999)], full_groups=16).of("node-a").clean == 1
+
+
+def test_rejected_files_of_a_step_are_counted_for_those_after_them() -> None:
+    records = Records(
+        [
+            replace(verdict(0, "rejected", "reject"), signed=False),
+            verdict(1),
+            verdict(2, "rejected", "slash"),
+            verdict(3, "rejected", "drop"),
+        ]
+    )
+    assert [records.refused((3, "node-a", n)) for n in range(5)] == [0, 1, 1, 2, 2]
+    assert records.refused((4, "node-a", 9)) == records.refused((3, "node-b", 9)) == 0
+
+
+def test_bytes_belong_to_the_accepted_submission_in_whatever_order_verdicts_come() -> None:
+    mine, stolen = verdict(5), replace(verdict(0, "rejected", "reject"), sha256=f"{5:064x}")
+    for found in ([mine, stolen], [stolen, mine]):
+        owners = Owners()
+        for each in found:
+            owners.add(each)
+        assert owners.other(mine.sha256, stolen.key) == "3-node-a-00005"
+        assert owners.other(mine.sha256, mine.key) is None
+        assert owners.other("0" * 64, mine.key) is None
 
 
 def test_records_depend_on_the_verdicts_and_not_on_their_order() -> None:
@@ -169,8 +210,12 @@ def test_another_validator_takes_over_after_its_wait() -> None:
 
 def test_attempts_survive_their_judge(tmp_path) -> None:
     assert [Attempts(tmp_path / "a").begin(KEY) for _ in range(3)] == [0, 1, 2]
+    Attempts(tmp_path / "a").withdraw(KEY, 2)
+    assert Attempts(tmp_path / "a").begin(KEY) == 2
     Attempts(tmp_path / "a").end(KEY)
     Attempts(tmp_path / "a").end(KEY)
+    Attempts(tmp_path / "a").withdraw(KEY, 0)
+    assert not list((tmp_path / "a").iterdir())
     assert Attempts(tmp_path / "a").begin(KEY) == 0
 
 

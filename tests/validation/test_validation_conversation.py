@@ -72,9 +72,9 @@ def row(tokens=(3, 0, 2, 1, 4), mask=(1, 0, 0, 0, 1), ends=(1, 5), **changes) ->
     )
 
 
-def rebuilt(made: RolloutRow, pool: Pool | None = None) -> Conversation:
-    one = Conversation(made, 0, PROMPT)
-    asyncio.run(rebuild([one], Chat(), pool or Pool(), ENDINGS))  # type: ignore[arg-type]
+def rebuilt(made: RolloutRow, pool: Pool | None = None, max_turns: int = 4) -> Conversation:
+    one, endings = Conversation(made, 0, PROMPT), replace(ENDINGS, max_turns=max_turns)
+    asyncio.run(rebuild([one], Chat(), pool or Pool(), endings))  # type: ignore[arg-type]
     return one
 
 
@@ -110,9 +110,39 @@ def test_an_edited_conversation_says_how_it_differs(made, pool, mismatch) -> Non
 
 
 def test_a_rollout_at_its_limit_was_never_shown_to_the_environment() -> None:
-    cut = row(tokens=(3, 9), mask=(1, 1), ends=(2,), finish_reason="length")
+    cut = row(tokens=(3, 9), mask=(1, 1), ends=(2,), finish_reason="length", max_tokens=2)
     assert rebuilt(cut).goes_on
     assert rebuilt(cut, Pool(multi_turn=False)).goes_on
+    whole = replace(cut, max_tokens=3, prompt_tokens=list(range(17)))  # 16 + 3 tokens in all
+    assert rebuilt(whole).goes_on
+
+
+@pytest.mark.parametrize("reason", ["turns", "stop", "length"])
+@pytest.mark.parametrize("multi_turn", [True, False])
+def test_a_rollout_that_is_cut_off_is_none_whatever_it_says(reason: str, multi_turn: bool) -> None:
+    """A last turn without an end token, with room to go on: alone, and at the last turn of all."""
+    pool = Pool(multi_turn=multi_turn)
+    cut = row(tokens=(3, 9), mask=(1, 1), ends=(2,), finish_reason=reason)
+    assert "is cut off" in rebuilt(cut, pool).mismatch
+    assert "is cut off" in rebuilt(cut, pool, max_turns=1).mismatch
+    second = row(tokens=(3, 0, 2, 1, 9), finish_reason=reason)
+    if multi_turn:
+        assert "is cut off" in rebuilt(second, pool, max_turns=2).mismatch
+
+
+def test_turns_is_the_end_where_the_environment_answers_the_last_turn() -> None:
+    one = {"tokens": (3,), "mask": (1,), "ends": (1,), "finish_reason": "turns"}
+    assert rebuilt(row(**one), max_turns=1).goes_on
+    assert "ends where" in rebuilt(row(**one), max_turns=2).mismatch
+    assert "ends by stop" in rebuilt(row(**one), Pool(multi_turn=False), max_turns=1).mismatch
+    # the environment has nothing to say after its second turn
+    assert "ends by stop" in rebuilt(row(finish_reason="turns"), max_turns=2).mismatch
+    assert "ends by turns" in rebuilt(row(**{**one, "finish_reason": "stop"}), max_turns=1).mismatch
+
+
+def test_no_turn_follows_one_that_nothing_ended() -> None:
+    on = row(tokens=(9, 0, 2, 1, 4))
+    assert "which no end token ends" in rebuilt(on).mismatch
 
 
 def test_an_ending_is_the_one_that_playing_gives() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 import pytest
 
 from prime_core.api import (
     Finding,
     FormatError,
+    IntegrityError,
     RolloutView,
+    Statement,
     StoreError,
     SubmissionView,
 )
@@ -174,16 +177,14 @@ class Finder:
         return [Finding("reject", "too high", index) for index in high[:1]]
 
     def decoy(self, submission: SubmissionView, context: ToyContext) -> Sequence[RolloutView]:
-        from dataclasses import replace
-
         first, *rest = submission.rows
         return [replace(first, reward=7.0), *rest]  # type: ignore[type-var]
 
 
-def shown(check: Finder | Says):
+def shown(check: Finder | Says, dropped: Collection[str] = ()):
     context, around = opened()
     context.decode()
-    return show_decoy([NamedCheck("finder", check)], context, around, SEED)
+    return show_decoy([NamedCheck("finder", check)], context, around, SEED, dropped)
 
 
 def test_a_decoy_that_is_found_and_one_that_is_not() -> None:
@@ -196,6 +197,28 @@ def test_a_decoy_that_is_found_and_one_that_is_not() -> None:
     assert shown(Says()) is None
 
 
+def test_a_decoy_is_one_only_where_it_changes_what_would_train() -> None:
+    class Nothing(Finder):
+        def decoy(self, submission: SubmissionView, context: ToyContext) -> Sequence[RolloutView]:
+            return list(submission.rows)
+
+    assert shown(Nothing(limit=100.0)) is None
+    first = opened()[0]
+    first.decode()
+    group = first.view.rows[0].group_id
+    assert shown(Finder(limit=100.0), dropped={group}) is None
+
+
+def test_a_decoy_whose_groups_are_dropped_trains_nobody() -> None:
+    class Dropping(Finder):
+        def check(self, submission: SubmissionView, context: object) -> Sequence[Finding]:
+            return [replace(each, severity="drop") for each in super().check(submission, context)]
+
+    decoy = shown(Dropping())
+    assert decoy is not None
+    assert (decoy.found_by, decoy.missed) == ("finder", False)
+
+
 def test_a_decoy_that_the_format_refuses_counts_as_found() -> None:
     class Broken(Finder):
         def decoy(self, submission: SubmissionView, context: ToyContext) -> Sequence[RolloutView]:
@@ -204,6 +227,43 @@ def test_a_decoy_that_the_format_refuses_counts_as_found() -> None:
     decoy = shown(Broken())
     assert decoy is not None
     assert (decoy.found_by, decoy.missed) == ("schema", False)
+
+
+@pytest.mark.parametrize("place", [(99, None), (-1, None), (0, -1)])
+def test_a_check_that_names_no_place_costs_the_file_its_turn(place) -> None:
+    found = verdict(Says(Finding("drop", "x", *place)))
+    assert (found.severity, found.check) == ("drop", "validator")
+
+
+def test_a_file_whose_rows_name_another_submission_is_nobodys() -> None:
+    context, around = opened()
+    context = FileContext(
+        around, replace(context.view, n=7), context._data, seed=SEED, full=True, spot_groups=1
+    )
+    found = verdict(Says(), context=context)
+    assert (found.decision, found.check) == ("rejected", "check0")
+    assert "name submission 3-node-00000" in found.reason
+
+
+def test_a_verdict_says_whether_the_node_signed_these_bytes() -> None:
+    context, around = opened()
+    view = context.view
+    said = Statement("toy-run", 3, "node", 0, view.sha256, view.size, around.node.address or "")
+
+    def signed(statement: Callable[[], Statement | None]) -> bool:
+        own = replace(around, statement=statement)
+        made = FileContext(own, view, context._data, seed=SEED, full=True, spot_groups=1)
+        return verdict(Says(), context=made).signed
+
+    def broken() -> None:
+        raise IntegrityError("a wrong signature")
+
+    assert signed(lambda: said)
+    assert not signed(lambda: None)
+    assert not signed(lambda: replace(said, signer="0x" + "cd" * 20))
+    assert not signed(lambda: replace(said, n=1))
+    assert not signed(lambda: replace(said, sha256="0" * 64))
+    assert not signed(broken)
 
 
 def test_errors_of_the_reader_are_format_errors_alone() -> None:

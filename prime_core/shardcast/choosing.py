@@ -18,6 +18,8 @@ ALPHA = 0.3  # weight of a new measurement in both averages; shardcast 0.3.2 has
 HEAL = 0.01  # what every report gives back of a relay's success rate; likewise
 FIRST_BAN_S = 30.0
 LONGEST_BAN_S = 3600.0
+FASTER = 1.5  # times: one that is only a little faster isn't worth a new request
+ASKING_S = 0.1
 _LEAST_BANDWIDTH = 1024.0  # bytes/s: no relay's weight is zero
 
 Rule = Literal["sampled", "greedy", "uniform"]
@@ -84,6 +86,27 @@ class Relays:
             if self._rule == "uniform":
                 return self._rng.choice(able).address
             return self._rng.choices(able, weights)[0].address
+
+    def slower(
+        self, address: str, size: int, within_s: float, avoid: Collection[str] = ()
+    ) -> list[str] | None:
+        """The relays that aren't clearly faster with so many bytes; None where no other one is.
+
+        Args:
+            address: the relay that has them under way.
+            within_s: how long it will still take.
+            avoid: relays that can't be asked.
+        """
+        with self._lock:
+            now = self._clock()
+            best = max((r.bandwidth or 0.0 for r in self._relays.values()), default=0.0)
+            faster = set()
+            for relay in self._relays.values():
+                bandwidth = best if relay.bandwidth is None else relay.bandwidth
+                able = relay.address not in (address, *avoid) and relay.banned_until <= now
+                if able and bandwidth and FASTER * size / bandwidth + ASKING_S < within_s:
+                    faster.add(relay.address)
+            return [each for each in self._relays if each not in faster] if faster else None
 
     def succeeded(self, address: str, size: int, seconds: float) -> None:
         """A transfer of `size` bytes went well."""

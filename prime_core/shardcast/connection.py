@@ -133,14 +133,17 @@ class Connection:
         cancelled: Callable[[], bool] | None = None,
         *,
         shorter: bool = False,
+        start: int = 0,
     ) -> None:
         """A body of exactly `size` bytes (or fewer, if `shorter`), handed on as it comes.
+
+        With a `start`, those bytes of the target from there on, asked for as a range.
 
         Raises:
             Cancelled: `cancelled` said so.
             RelayError, RelayLied, RelayLacks: as the classes say; what `take` raises passes.
         """
-        length = self._ask(target, self._patience.connect_s, cancelled)
+        length = self._ask(target, self._patience.connect_s, cancelled, start)
         if length != size and not (shorter and length < size):
             self.close()
             raise RelayLied(f"{length} bytes where {size} belong", where=self.address)
@@ -165,28 +168,33 @@ class Connection:
     ) -> None:
         self.close()
 
-    def _ask(self, target: str, within_s: float, cancelled: Callable[[], bool] | None) -> int:
+    def _ask(
+        self, target: str, within_s: float, cancelled: Callable[[], bool] | None, start: int = 0
+    ) -> int:
         """Send a request, read the head of the answer; the length of its body."""
         reused = self._socket is not None
         try:
-            return self._ask_once(target, within_s, cancelled)
+            return self._ask_once(target, within_s, cancelled, start)
         except (RelayLied, RelayLacks):
             raise
         except RelayError:
             if not reused:
                 raise
         # The relay may have closed an idle connection; that is no fault.
-        return self._ask_once(target, within_s, cancelled)
+        return self._ask_once(target, within_s, cancelled, start)
 
-    def _ask_once(self, target: str, within_s: float, cancelled: Callable[[], bool] | None) -> int:
+    def _ask_once(
+        self, target: str, within_s: float, cancelled: Callable[[], bool] | None, start: int
+    ) -> int:
         deadline = time.monotonic() + within_s
         try:
             if self._socket is None:
                 self._open()
             assert self._socket is not None
-            request = f"GET {self._prefix}{target} HTTP/1.1\r\nHost: {self._host}\r\n\r\n"
+            part = f"Range: bytes={start}-\r\n" if start else ""
+            head_line = f"GET {self._prefix}{target} HTTP/1.1\r\nHost: {self._host}\r\n"
             self._socket.settimeout(self._patience.connect_s)
-            self._socket.sendall(request.encode())
+            self._socket.sendall(f"{head_line}{part}\r\n".encode())
             head = self._head(deadline, cancelled)
         except (OSError, ssl.SSLError) as error:
             self.close()
@@ -194,7 +202,7 @@ class Connection:
         except Cancelled:
             self.close()
             raise
-        return self._length(head, target)
+        return self._length(head, target, 206 if start else 200)
 
     def _open(self) -> None:
         plain = socket.create_connection((self._host, self._port), self._patience.connect_s)
@@ -230,7 +238,7 @@ class Connection:
         head, self._ahead = self._ahead[:end], self._ahead[end + 4 :]
         return head
 
-    def _length(self, head: bytes, target: str) -> int:
+    def _length(self, head: bytes, target: str, good: int) -> int:
         lines = head.split(b"\r\n")
         status = _STATUS.fullmatch(lines[0])
         fields: dict[bytes, bytes] = {}
@@ -242,7 +250,7 @@ class Connection:
             self.close()
             raise RelayLied("its answer has no status or no length", where=self.address)
         code = int(status[1])
-        if code == 200:
+        if code == good:
             return int(length)
         if int(length):
             self.close()  # an error page isn't read

@@ -11,11 +11,9 @@ import logging
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
-
-from blake3 import blake3
 
 from prime_core.api.errors import FormatError, IntegrityError, PrimeError, StoreError
 from prime_core.shardcast.choosing import Relays
@@ -29,10 +27,9 @@ from prime_core.shardcast.connection import (
 )
 from prime_core.shardcast.connections import Connections
 from prime_core.shardcast.counting import Counters
-from prime_core.shardcast.deltas import take_delta
 from prime_core.shardcast.flights import Flight, Flights
 from prime_core.shardcast.incoming import Incoming
-from prime_core.shardcast.library import Span
+from prime_core.shardcast.landing import Landing, Unclear
 from prime_core.shardcast.shelf import Shelf
 from prime_core.store.objects import MESSAGE_LIMIT
 
@@ -62,7 +59,7 @@ class Settings:
         wait_s: how long a relay is asked to hold an answer that has nothing new.
     """
 
-    connections: int = 3
+    connections: int = 6
     deltas: bool = False
     stall_s: float = 60.0
     wait_s: int = 10
@@ -94,8 +91,11 @@ class Download:
         self._shelf, self._relays, self._settings = shelf, relays, settings
         self._counters, self._changed = counters, changed
         self._stop = stop or threading.Event()
-        # Two fill a link between two servers; more relays are more links.
-        self._flights = Flights(max(2, len(relays.addresses)))
+        # Two fill a link between two servers; more relays are more links, and the draw that
+        # chooses them leaves some idle.
+        links = len(relays.addresses)
+        self._flights = Flights(2 * links, first=links)
+        self._landing = Landing(version, shelf, self._flights, settings.deltas, self._blame)
         self._entry: Incoming | None = None
         self._error: PrimeError | None = None
         self._gone: set[str] = set()
@@ -213,7 +213,7 @@ class Download:
 
     def _work(self) -> None:
         with Connections(self._settings.patience, self._settings.tls) as connections:
-            while (flight := self._flights.take(self._replaceable)) is not None:
+            while (flight := self._flights.take(self._slower)) is not None:
                 now = time.monotonic()
                 avoided = {a for a, until in flight.avoid.items() if until > now}
                 address = self._relays.choose(self._gone | avoided)
@@ -222,8 +222,11 @@ class Download:
                     self._stop.wait(_PAUSE_S / 2)
                     continue
                 try:
-                    self._fetch(connections[address], flight, address)
+                    self._fetch(connections[address], flight)
                 except Cancelled:
+                    self._landing.cancelled(flight)
+                    self._flights.back(flight)
+                except Unclear:
                     self._flights.back(flight)
                 except (RelayError, IntegrityError) as error:
                     if isinstance(error, RelayError):
@@ -232,7 +235,7 @@ class Download:
                         self._blame(address, error)
                     pause = _PAUSE_S if isinstance(error, RelayLacks) else _LONG_PAUSE_S
                     flight.avoid[address] = time.monotonic() + pause
-                    flight.whole = True
+                    flight.whole, flight.front = True, None
                     self._flights.back(flight)
                 except StoreError as error:
                     self._error = error
@@ -242,43 +245,20 @@ class Download:
                     self._flights.landed(flight)
                     self._tell()
 
-    def _fetch(self, connection: Connection, flight: Flight, address: str) -> None:
-        entry = self._entry
-        assert entry is not None
-        digest = blake3()
-
-        def take(data: memoryview) -> None:
-            digest.update(data)
-            entry.write(flight.index, flight.received, data)
-            self._flights.advance(flight, len(data))
-
-        def over() -> bool:
-            return flight.cancelled
-
-        entry.reserve(flight.index)
-        flight.since, flight.address = time.monotonic(), address
-        target = f"/policies/{self.version:06d}/shard-{flight.index:05d}"
-        base = self._base(flight)
-        if base and take_delta(connection, f"{target}.delta-{base[0]:06d}", base[1], take, over):
-            self._counters.add("deltas_received_total")
-        else:
-            connection.get_into(f"{target}.bin", flight.size, take, over)
-        entry.mark(flight.index, digest.digest())
+    def _fetch(self, connection: Connection, flight: Flight) -> None:
+        assert self._entry is not None
+        count, delta = self._landing.fetch(self._entry, connection, flight)
         self._progress = time.monotonic()
-        self._relays.succeeded(address, flight.size, self._progress - flight.since)
+        self._relays.succeeded(connection.address, count, self._progress - flight.since)
         self._counters.add("shards_received_total")
         self._counters.add("shard_bytes_received_total", flight.size)
+        if delta:
+            self._counters.add("deltas_received_total")
 
-    def _base(self, flight: Flight) -> tuple[int, Span] | None:
-        """The newest older version that is whole here, and this shard of it."""
-        older = [v for v in self._shelf.whole() if v < self.version]
-        if not self._settings.deltas or not older or flight.whole:
-            return None
-        span = self._shelf.span(older[-1], flight.index)
-        return None if span is None or span.size != flight.size else (older[-1], span)
-
-    def _replaceable(self, flight: Flight) -> bool:
-        return self._relays.choose(self._gone | {flight.address or ""}) is not None
+    def _slower(self, flight: Flight, left_s: float) -> Collection[str] | None:
+        assert flight.address is not None
+        rest = flight.size - flight.received
+        return self._relays.slower(flight.address, rest, left_s, self._gone)
 
     def _note(self, address: str, error: RelayError) -> None:
         if isinstance(error, RelayLied):

@@ -6,15 +6,27 @@ slow one cancels it first, so that a relay can't write over bytes that were chec
 
 from __future__ import annotations
 
-import statistics
+import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-TAKE_OVER = 4.0  # times the median of those that have landed: a transfer that lasts longer is slow
+from blake3 import blake3
+
 NEAR = 0.75
-_SETTLED_S = 1.0  # and at least so long
+_SETTLED_S = 0.25  # before that nobody knows how fast a transfer is
+_LOOK_S = 0.05
+_ASIDE_S = 10.0  # a relay isn't asked again so soon for a shard that was taken from it
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The front of a shard as one relay gave it: how many bytes, and their BLAKE3."""
+
+    address: str
+    size: int
+    digest: bytes
 
 
 @dataclass(slots=True)
@@ -23,6 +35,9 @@ class Flight:
 
     Attributes:
         avoid: relays that needn't be asked for it before the given monotonic second.
+        start: bytes that were there when the transfer under way began.
+        front: what an earlier relay gave of it, where its transfer was taken over.
+        doubt: who gave bytes that made a wrong shard together: the front, and the other's address.
     """
 
     index: int
@@ -30,15 +45,31 @@ class Flight:
     avoid: dict[str, float] = field(default_factory=dict)
     address: str | None = None
     since: float = 0.0
+    start: int = 0
     received: int = 0
+    digest: blake3 = field(default_factory=blake3)
     cancelled: bool = False
     whole: bool = False  # no delta is asked for any more
     taken_over: bool = False  # once: where all are slow, taking over again and again is waste
+    front: Part | None = None
+    doubt: tuple[Part, str] | None = None
 
     @property
     def near(self) -> bool:
         """Whether it's nearly there, so that the next may start."""
         return self.received >= NEAR * self.size
+
+    def left_s(self, now: float) -> float:
+        """Seconds that it will still take at its pace so far; none where that can't be told yet."""
+        if self.address is None or now - self.since < _SETTLED_S:
+            return 0.0
+        came = self.received - self.start
+        return (self.size - self.received) * (now - self.since) / came if came else math.inf
+
+
+# The relays that would not bring the rest of a flight sooner than so many seconds; None where none
+# would.
+Slower = Callable[[Flight, float], Collection[str] | None]
 
 
 class Flights:
@@ -50,15 +81,18 @@ class Flights:
 
     Args:
         far: how many may be far from their end at once, by default any number.
+        first: how many begin: one a link.
+        clock: monotonic seconds; replaced in tests.
     """
 
-    def __init__(self, far: int = 1000) -> None:
-        self._at_once, self._far = 1, far
+    def __init__(
+        self, far: int = 1000, *, first: int = 1, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._at_once, self._far, self._clock = first, far, clock
         self._condition = threading.Condition()
         self._waiting: dict[int, Flight] = {}
         self._flying: dict[int, Flight] = {}
         self._over = False
-        self._durations: list[float] = []
 
     def add(self, index: int, size: int) -> None:
         """A line has come: its shard may be fetched."""
@@ -66,22 +100,21 @@ class Flights:
             self._waiting[index] = Flight(index, size)
             self._condition.notify()
 
-    def take(self, replaceable: Callable[[Flight], bool]) -> Flight | None:
-        """The next shard to fetch; None once it's over. Waits for one.
-
-        Args:
-            replaceable: whether another relay than the flight's own could be asked.
-        """
+    def take(self, slower: Slower) -> Flight | None:
+        """The next shard to fetch; None once it's over. Waits for one."""
         with self._condition:
             while not self._over:
                 if self._waiting and len(self._flying) < self._at_once and self._room():
                     flight = self._waiting.pop(min(self._waiting))
-                    flight.address, flight.received, flight.cancelled = None, 0, False
+                    flight.address, flight.cancelled = None, False
+                    if flight.front is None:
+                        flight.received, flight.digest = 0, blake3()
+                    flight.start = flight.received
                     self._flying[flight.index] = flight
                     return flight
                 if not self._waiting:
-                    self._cancel_slowest(replaceable)
-                self._condition.wait(0.25)
+                    self.take_over(slower)
+                self._condition.wait(_LOOK_S if self._flying else _SETTLED_S)
             return None
 
     def advance(self, flight: Flight, count: int) -> None:
@@ -93,7 +126,7 @@ class Flights:
                 self._condition.notify()
 
     def back(self, flight: Flight) -> None:
-        """It failed or was cancelled: somebody fetches it again."""
+        """It failed or was cancelled: somebody fetches it again, from `front` on if there's one."""
         with self._condition:
             del self._flying[flight.index]
             self._waiting[flight.index] = flight
@@ -104,7 +137,6 @@ class Flights:
         """It's in the file, and was checked."""
         with self._condition:
             del self._flying[flight.index]
-            self._durations.append(time.monotonic() - flight.since)
             self._at_once += 1
             self._condition.notify(2)
 
@@ -116,22 +148,21 @@ class Flights:
                 flight.cancelled = True
             self._condition.notify_all()
 
+    def take_over(self, slower: Slower) -> None:
+        """With nothing else left to do: have a faster relay go on with the slowest flight."""
+        now = self._clock()
+        latest = sorted(
+            (flight for flight in self._flying.values() if not flight.taken_over),
+            key=lambda each: each.left_s(now),
+            reverse=True,
+        )
+        for flight in latest:
+            left = flight.left_s(now)
+            avoid = slower(flight, left) if left > 0 else None
+            if avoid is not None:
+                flight.cancelled = flight.taken_over = True
+                flight.avoid |= dict.fromkeys(avoid, now + _ASIDE_S)
+                return
+
     def _room(self) -> bool:
         return sum(not flight.near for flight in self._flying.values()) < self._far
-
-    def _cancel_slowest(self, replaceable: Callable[[Flight], bool]) -> None:
-        """With nothing else left to do: have the slowest flight start again elsewhere."""
-        if not self._durations:
-            return
-        now = time.monotonic()
-        usual = max(TAKE_OVER * statistics.median(self._durations), _SETTLED_S)
-        slow = [
-            (now - flight.since, flight.index)
-            for flight in self._flying.values()
-            if flight.address is not None and not flight.taken_over and replaceable(flight)
-        ]
-        if slow and max(slow)[0] > usual:
-            flight = self._flying[max(slow)[1]]
-            assert flight.address is not None
-            flight.cancelled = flight.taken_over = True
-            flight.avoid[flight.address] = now + 10 * usual

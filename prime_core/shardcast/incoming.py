@@ -136,6 +136,13 @@ class Incoming:
             self._done.add(index)
             self._advance()
 
+    def hash_front(self, index: int, size: int) -> bytes:
+        """BLAKE3 of the first bytes of a checked shard, read back."""
+        file = self._file
+        if file is None:
+            raise self._dropped()
+        return self._hash(file, index, size)
+
     def has(self, index: int) -> bool:
         """Whether a shard was checked."""
         return index in self._done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 
@@ -25,6 +26,18 @@ class Clock:
 def share(relays: Relays, draws: int = 4000) -> dict[str, float]:
     counts = Counter(relays.choose() for _ in range(draws))
     return {str(address): count / draws for address, count in counts.items()}
+
+
+def test_only_a_clearly_faster_relay_takes_over() -> None:
+    relays = Relays([A, B, C])
+    for address, size in ((A, 100), (B, 1000), (C, 160)):
+        relays.succeeded(address, size, 1.0)
+    assert relays.slower(A, 1000, 9.0) == [A, C]
+    assert relays.slower(A, 1000, 9.0, avoid=[B]) is None
+    assert relays.slower(B, 1000, 1.0) is None
+    relays.lied(B)
+    assert relays.slower(A, 1000, math.inf) == [A, B]
+    assert Relays([A, B]).slower(A, 1000, math.inf) is None, "nothing was ever measured"
 
 
 def test_probability_is_proportional_to_success_times_bandwidth() -> None:

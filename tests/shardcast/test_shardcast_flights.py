@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 
 import pytest
+from blake3 import blake3
 
-from prime_core.shardcast.flights import Flight, Flights
+from prime_core.shardcast.flights import Flight, Flights, Part
+
+
+def nobody(flight: Flight, left_s: float) -> None:
+    """No relay is faster."""
 
 
 def airborne(flights: Flights, address: str) -> Flight:
-    flight = flights.take(lambda _: True)
+    flight = flights.take(nobody)
     assert flight is not None
     flight.address, flight.since = address, time.monotonic()
     return flight
@@ -33,7 +39,7 @@ def test_shards_leave_in_order_the_first_one_alone() -> None:
     assert taken[0].index == 1
     assert airborne(flights, "a").index == 2
     flights.end()
-    assert flights.take(lambda _: True) is None
+    assert flights.take(nobody) is None
     assert taken[0].cancelled
 
 
@@ -55,23 +61,71 @@ def test_the_next_shard_starts_when_one_is_nearly_there() -> None:
     flights.end()
 
 
-@pytest.mark.parametrize("another", [True, False])
-def test_a_slow_shard_is_taken_over_once_where_somebody_else_can_be_asked(another: bool) -> None:
-    flights = Flights()
-    flights.add(0, 100)
-    flights.landed(airborne(flights, "a"))
-    flights.add(1, 100)
-    slow = airborne(flights, "a")
-    slow.since -= 1000
-    flights._cancel_slowest(lambda _: another)
-    assert slow.cancelled == another
-    if not another:
-        return
-    assert slow.avoid["a"] > time.monotonic()
+def test_as_many_begin_as_there_are_links() -> None:
+    flights = Flights(first=2)
+    for index in range(3):
+        flights.add(index, 100)
+    assert [airborne(flights, each).index for each in "ab"] == [0, 1]
+
+
+class Clock:
+    """Monotonic seconds that a test sets."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def flying(flights: Flights, index: int, address: str, clock: Clock) -> Flight:
+    flights.add(index, 100)
+    flight = airborne(flights, address)
+    flight.since = clock.now
+    return flight
+
+
+def test_the_flight_that_lasts_longest_is_taken_over_by_whoever_is_faster() -> None:
+    clock = Clock()
+    flights = Flights(first=3, clock=clock)
+    fast, slow, silent = (flying(flights, n, each, clock) for n, each in enumerate("abc"))
+    asked: list[tuple[int, float]] = []
+
+    def slower(flight: Flight, left_s: float) -> list[str] | None:
+        asked.append((flight.index, left_s))
+        return None if flight is silent else [str(flight.address), "d"]
+
+    flights.take_over(slower)
+    assert asked == [], "nobody knows yet how fast they are"
+    clock.now += 2
+    fast.received, slow.received = 80, 50
+    flights.take_over(slower)
+    assert asked == [(silent.index, math.inf), (slow.index, 2.0)]
+    assert (fast.cancelled, slow.cancelled, silent.cancelled) == (False, True, False)
+    assert slow.avoid.keys() == {"b", "d"}
+    assert min(slow.avoid.values()) > clock.now
+    assert fast.left_s(clock.now) == 0.5
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_flight_goes_on_from_its_front_and_is_taken_over_once(kept: bool) -> None:
+    clock = Clock()
+    flights = Flights(clock=clock)
+    slow = flying(flights, 0, "a", clock)
+    flights.advance(slow, 40)
+    slow.digest.update(b"x" * 40)
+    clock.now += 1
+    flights.take_over(lambda flight, left_s: ["a"])
+    assert slow.cancelled
+    if kept:
+        slow.front = Part("a", 40, slow.digest.digest())
     flights.back(slow)
     again = airborne(flights, "b")
     assert again is slow
-    assert not again.cancelled
-    again.since -= 1000
-    flights._cancel_slowest(lambda _: True)
+    assert (again.cancelled, again.received, again.start) == (False, 40 * kept, 40 * kept)
+    assert again.digest.digest() == blake3(b"x" * 40 * kept).digest()
+    again.since = clock.now
+    flights.advance(again, 30)
+    clock.now += 1
+    assert again.left_s(clock.now) == pytest.approx((70 - 40 * kept) / 30)
+    flights.take_over(lambda flight, left_s: ["b"])
     assert not again.cancelled, "where all are slow, starting again and again is waste"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from prime_core.api import Generation, GenerationRequest
@@ -61,7 +61,7 @@ class Stream:
             while True:
                 await asyncio.sleep(0)
                 if batch and (not following.done() or self.window.is_full):
-                    self._driver.begin(batch)
+                    self._hand_over(batch)
                     batch = []
                 request = await following
                 if request is None:
@@ -71,12 +71,9 @@ class Stream:
                 following = asyncio.ensure_future(anext(coming, None))
                 self._groups.setdefault(request.group_id, set()).add(work.key)
                 self._idle.clear()
-                if request.group_id in self._cancelled:
-                    self._done(work.key, request.group_id, work.generation("cancelled"))
-                else:
-                    batch.append(work)
+                batch.append(work)
             if batch:
-                self._driver.begin(batch)
+                self._hand_over(batch)
                 batch = []
             await self._idle.wait()
             self.answers.put_nowait(None)
@@ -86,6 +83,15 @@ class Stream:
             following.cancel()
             for _ in batch:  # never handed over
                 self.window.leave()
+
+    def _hand_over(self, batch: Sequence[Generating]) -> None:
+        """Begin what nobody has cancelled: the driver forgets cancellations of what it hasn't."""
+        gone = [work for work in batch if work.request.group_id in self._cancelled]
+        for work in gone:
+            self._done(work.key, work.request.group_id, work.generation("cancelled"))
+        wanted = [work for work in batch if work.request.group_id not in self._cancelled]
+        if wanted:
+            self._driver.begin(wanted)
 
     def cancel(self, group_id: str) -> None:
         """End a group's requests, those too that are still to come."""

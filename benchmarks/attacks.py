@@ -25,7 +25,7 @@ from attacking.kept import Kept
 from attacking.tokens import by_tokens
 
 from prime_core.config.sections import RunConfig
-from prime_core.testing.attacks import playing, staleness, table
+from prime_core.testing.attacks import honesty, playing, staleness, table
 from prime_core.testing.attacks.attack import Attempt
 from prime_core.testing.attacks.catalogue import MODELS, TEXTS
 from prime_core.testing.attacks.fuzz import fuzz, small
@@ -120,20 +120,20 @@ def run(world: World, options: Any, parts: set[str], say: Any, kept: Kept) -> No
         say("mutated files", [{name: row[name] for name in row if name != "measured"}])
 
 
-def honest(world: World, judge: Judge, options: Any, kept: Kept) -> list[playing.Noise]:
+def honest(world: World, judge: Judge, options: Any, kept: Kept) -> list[honesty.Noise]:
     """Honest nodes of every setting, the groups shared out evenly."""
-    settings = playing.settings(world)
+    settings = honesty.settings(world)
     if options.vllm:
         given = {"use": "vllm", "python": options.vllm, "batch_size": 32}
         settings["engine vllm"] = {**given, "dtype": options.dtype}
     groups = world.config.engine.groups_per_submission
-    files = -(-options.honest // (groups * len(playing.settings(world))))
+    files = -(-options.honest // (groups * len(honesty.settings(world))))
     found = []
     for index, (setting, params) in enumerate(settings.items()):
-        first = playing.HONEST + index * files
+        first = honesty.HONEST + index * files
 
         def judged(setting: str = setting, params: Any = params, first: int = first) -> Any:
-            noise = playing.noise_of(world, judge, setting, params, files, first=first)
+            noise = honesty.noise_of(world, judge, setting, params, files, first=first)
             return table.values([noise])[0]
 
         found.append(table.noise_of(kept.get("honest", setting, judged)))

@@ -16,7 +16,7 @@ from typing import Any
 
 from attacking.kept import Kept
 from prime_core.config.sections import RunConfig
-from prime_core.testing.attacks import playing
+from prime_core.testing.attacks import honesty, playing
 from prime_core.testing.attacks.judging import Judge
 from prime_core.testing.attacks.world import World, open_world
 from prime_core.validation.judging import NamedCheck
@@ -27,7 +27,7 @@ HIDING = ("int8", "int8-honest-proofs", "steered", "steered-once")
 Prepare = Callable[..., RunConfig]
 
 
-def fitted(world: World, margins: playing.Margins) -> list[NamedCheck]:
+def fitted(world: World, margins: honesty.Margins) -> list[NamedCheck]:
     """The run's checks, with twice the largest honest deviations (four times a single token's)."""
     params = {
         "logprobs": {
@@ -56,17 +56,17 @@ def fitted(world: World, margins: playing.Margins) -> list[NamedCheck]:
 
 
 def by_tokens(
-    prepare: Prepare, options: Namespace, honest: list[playing.Noise], kept: Kept
+    prepare: Prepare, options: Namespace, honest: list[honesty.Noise], kept: Kept
 ) -> list[dict[str, Any]]:
     """A row for each size of files; shares caught with default and with fitted thresholds.
 
     Args:
         honest: noise of honest nodes, over all settings.
     """
-    largest = playing.Margins(
+    largest = honesty.Margins(
         **{
             each.name: max(getattr(noise.margins, each.name) for noise in honest)
-            for each in fields(playing.Margins)
+            for each in fields(honesty.Margins)
         }
     )
     rows = []
@@ -82,7 +82,7 @@ def by_tokens(
 
 
 def _played(
-    prepare: Prepare, options: Namespace, groups: int, margins: playing.Margins
+    prepare: Prepare, options: Namespace, groups: int, margins: honesty.Margins
 ) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         config = prepare(options, Path(folder), groups=groups)

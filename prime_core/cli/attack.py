@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from prime_core.testing.attacks.playing import Noise, Result, Unplayed
+    from prime_core.testing.attacks.honesty import Noise
+    from prime_core.testing.attacks.playing import Result, Unplayed
 
 
 @click.command()
@@ -75,14 +76,14 @@ def _play(
     from prime_core.config.load import load_run
     from prime_core.run.supervisor import run_directory
     from prime_core.store.layout import RUN
-    from prime_core.testing.attacks import playing
+    from prime_core.testing.attacks import honesty, playing
     from prime_core.testing.attacks.judging import Judge
     from prime_core.testing.attacks.world import open_world
 
     with open_world(load_run(run_directory(run) / RUN)) as world:
         chosen = playing.chosen(world, names)
         judge = Judge(world)
-        noises += playing.noise(world, judge, honest) if honest else []
+        noises += honesty.noise(world, judge, honest) if honest else []
         attempts = playing.base(world, judge, count)
         for played in playing.play_all(world, judge, chosen, attempts):
             if isinstance(played, playing.Result):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from prime_core.testing.attacks import playing, staleness
+from prime_core.testing.attacks import honesty, playing, staleness
 from prime_core.testing.attacks.catalogue import ATTACKS, BY_NAME
 from prime_core.testing.attacks.fuzz import fuzz, small
 from prime_core.testing.attacks.judging import Judge
@@ -14,7 +14,8 @@ from prime_core.testing.attacks.prepared import prepare_tiny
 from prime_core.testing.attacks.world import open_world
 
 FILES = 6
-PLAYED = [attack for attack in ATTACKS if attack.needs != "multi_turn"]
+SHADED = "shaded-rewards"  # needs equal rewards, so another run
+PLAYED = [each for each in ATTACKS if each.needs != "multi_turn" and each.name != SHADED]
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,8 @@ def fails(attack, result) -> str:
     """What is wrong with an attack's result; "" where all is well."""
     if result.caught < result.files and not attack.why:
         return f"{result.files - result.caught} of {result.files} pass"
+    if result.harmed:
+        return f"{result.harmed} of {result.files} do harm: {result.harm}"
     if not set(result.by) - {""} <= set(attack.caught_by):
         return f"caught by {dict(result.by)}, not {attack.caught_by}"
     allowed = {"accepted" if attack.ending == "drop" else attack.ending}
@@ -58,8 +61,8 @@ def test_it_is_caught_by_the_check_that_should(world, judge, honest, attack) -> 
 
 
 def test_honest_nodes_with_other_settings_are_never_rejected(world, judge) -> None:
-    found = playing.noise(world, judge, 16)
-    assert [each.setting for each in found] == list(playing.settings(world))
+    found = honesty.noise(world, judge, 16)
+    assert [each.setting for each in found] == list(honesty.settings(world))
     assert sum(each.groups for each in found) == 32
     for each in found:
         assert each.rejected == 0, each
@@ -132,6 +135,15 @@ def test_attacks_fit_a_run_of_few_tokens(tmp_path) -> None:
             assert fails(BY_NAME[name], result) == "", name
 
 
+def test_equal_rewards_shaded_within_the_tolerance_train_nothing(tmp_path) -> None:
+    with open_world(prepare_tiny(tmp_path, reward="task")) as world:
+        judge = Judge(world)
+        honest = playing.base(world, judge, 4)
+        result = playing.play(world, judge, BY_NAME[SHADED], honest)
+        assert fails(BY_NAME[SHADED], result) == ""
+        assert result.files == 4
+
+
 def test_what_was_found_is_printed_though_an_attack_breaks(config, capsys, monkeypatch) -> None:
     from prime_core.api import FormatError
     from prime_core.cli.attack import attack
@@ -199,7 +211,7 @@ def test_three_hundred_files_of_each_attack(world, judge) -> None:
 
 @pytest.mark.slow
 def test_none_of_three_thousand_honest_groups_is_rejected(world, judge) -> None:
-    found = playing.noise(world, judge, 1500)
+    found = honesty.noise(world, judge, 1500)
     print(found)
     assert sum(each.groups for each in found) == 3000
     assert sum(each.rejected for each in found) == 0

@@ -6,7 +6,7 @@ import importlib.util
 
 import pytest
 
-from prime_core.testing.attacks import playing
+from prime_core.testing.attacks import honesty, playing
 from prime_core.testing.attacks.judging import Judge
 from prime_core.testing.attacks.prepared import prepare_smollm2
 from prime_core.testing.attacks.world import open_world
@@ -36,7 +36,7 @@ def test_thirty_files_of_each_attack_are_caught(world) -> None:
 
 
 def test_none_of_three_hundred_honest_groups_is_rejected(world) -> None:
-    found = playing.noise(world, Judge(world), 152)
+    found = honesty.noise(world, Judge(world), 152)
     print(found)
     assert sum(each.groups for each in found) >= 300
     assert sum(each.rejected for each in found) == 0

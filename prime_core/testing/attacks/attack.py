@@ -18,6 +18,7 @@ from prime_core.store.schema import RolloutRow, SubmissionMeta
 from prime_core.store.submission import write_submission
 
 if TYPE_CHECKING:
+    from prime_core.store.verdicts import Verdict
     from prime_core.testing.attacks.world import World
 
 
@@ -54,6 +55,19 @@ class Attempt:
         return hashlib.sha256(self.data).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A verdict on one file, and what the file did to others.
+
+    Attributes:
+        harm: in words; "" for none.
+    """
+
+    verdict: Verdict
+    harm: str = ""
+
+
+Hear: TypeAlias = Callable[["World", Sequence[Attempt], Sequence[Attempt]], list[Heard]]
 Forge: TypeAlias = Callable[["World", Sequence[Attempt], Random], list[Attempt]]
 
 
@@ -68,6 +82,8 @@ class Attack:
         forge: makes dishonest submissions, one of each honest one.
         needs: what a run must have for the attack to make sense; "" for nothing.
         why: the reason where it isn't always caught; "" where it must be.
+        hear: plays honest and forged files to a validator of their own, where the attack aims at
+            somebody else; by default each forged file is judged for itself.
     """
 
     name: str
@@ -77,6 +93,7 @@ class Attack:
     forge: Forge
     needs: Literal["", "length_budget", "multi_turn", "gold"] = ""
     why: str = ""
+    hear: Hear | None = None
 
 
 def write(

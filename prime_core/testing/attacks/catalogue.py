@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from prime_core.testing.attacks import (
+    bystanders,
     choices,
     copies,
     draws,
@@ -70,6 +71,8 @@ TEXTS = (
     Attack("one-token", "one token replaced", WORDS, "reject", text.in_one_row(text.one_token)),
     Attack("truncated", "cut in half, as by a limit", ("termination",), "reject",
            text.in_one_row(text.truncated)),
+    Attack("turns-truncated", "cut in half, as if no turn were left", ("termination",), "reject",
+           text.in_one_row(text.out_of_turns)),
     Attack("ended-early", "cut in half, an end token added", WORDS, "reject",
            text.in_one_row(text.ended_early)),
     Attack("padded", "repeats itself up to the limit", WORDS, "reject",
@@ -80,6 +83,8 @@ TEXTS = (
            text.environments_words, "multi_turn"),
     Attack("last-turn", "the last turn left out", ("termination", "rewards"), "reject",
            text.last_turn_left_out, "multi_turn"),
+    Attack("last-turn-cut", "the last turn cut in half, as if no turn were left",
+           ("termination",), "reject", text.last_turn_cut, "multi_turn"),
 )  # fmt: skip
 
 CHOICES = (
@@ -116,6 +121,8 @@ NUMBERS = (
            choices.in_rows(numbers.all_scores)),
     Attack("forged-score", "one solved", ("rewards",), "slash", numbers.one_score),
     Attack("forged-reward", "one reward 0.01 larger", ("rewards",), "slash", numbers.one_reward),
+    Attack("shaded-rewards", "one of a group's equal rewards within the tolerance", ("rewards",),
+           "drop", numbers.shaded),
     Attack("forged-parts", "other reward parts", ("rewards",), "slash",
            choices.in_rows(numbers.parts)),
     Attack("huge-reward", "a million for each", ("bounds",), "reject",
@@ -138,6 +145,8 @@ NUMBERS = (
 
 COPIES = (
     Attack("copied-file", "another's bytes", ("identity",), "reject", copies.file),
+    Attack("copied-first", "another's bytes, judged before their author's",
+           ("schema", "identity"), "reject", bystanders.copied_first, hear=bystanders.authors),
     Attack("copied-rows", "another's rows, renamed", ("assignment",), "slash", copies.rewritten),
     Attack("copied-words", "another's words under the own assignment",
            ("termination", "logprobs", "sampling", "replay"), "reject",
@@ -145,6 +154,8 @@ COPIES = (
     Attack("resubmitted", "an own file once more", ("identity",), "reject", copies.resubmitted),
     Attack("anothers-name", "a file in another's name", ("identity",), "reject",
            copies.in_anothers_name),
+    Attack("names-junk", "noise in another's name, to spoil its record", ("identity", "schema"),
+           "reject", bystanders.junk_in_anothers_name, hear=bystanders.records),
     Attack("unknown-node", "a node that isn't listed", ("identity",), "reject",
            copies.unknown_node),
     Attack("unsigned", "no statement", ("identity",), "reject", copies.unsigned),
@@ -164,6 +175,10 @@ FILES = (
            malformed.of_tables(malformed.not_finite)),
     Attack("huge-lists", "lists that fill the memory", ("schema",), "reject",
            malformed.of_tables(malformed.huge_lists)),
+    Attack("bomb-tokens", "millions of tokens in a few KB", ("schema",), "reject",
+           malformed.of_tables(malformed.bomb)),
+    Attack("empty-errors", "empty rollouts whose graders failed", ("rewards", "assignment"), "drop",
+           bystanders.empty, hear=bystanders.validators),
     Attack("groups-in-pieces", "groups in pieces", ("schema",), "reject",
            malformed.of_tables(malformed.in_pieces)),
 )  # fmt: skip

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 HUGE = 200_000  # tokens of one row
+BOMB = 2_000_000  # tokens of all prompts, whose lengths no other column fixes
 
 
 def of_bytes(spoil: Callable[[bytes, Random], bytes]) -> Forge:
@@ -124,6 +125,19 @@ def huge_lists(table: pa.Table, rng: Random) -> pa.Table:
     tokens = table["completion_tokens"].to_pylist()
     tokens[rng.randrange(len(tokens))] = [0] * HUGE
     return _replaced(table, "completion_tokens", tokens)
+
+
+def bomb(table: pa.Table, rng: Random) -> pa.Table:
+    """Prompts of millions of equal tokens: a few KB, and a hundred MB in lists of integers."""
+    import numpy as np
+    import pyarrow as pa
+
+    rows = len(table)
+    size = BOMB // rows
+    kind = table.schema.field("prompt_tokens").type
+    offsets = pa.array(np.arange(rows + 1) * size, pa.int32())
+    tokens = pa.array(np.full(rows * size, rng.randrange(8), np.int32), kind.value_type)
+    return _replaced(table, "prompt_tokens", pa.ListArray.from_arrays(offsets, tokens, type=kind))
 
 
 def in_pieces(table: pa.Table, rng: Random) -> pa.Table:

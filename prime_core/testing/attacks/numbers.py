@@ -7,9 +7,11 @@ from dataclasses import replace
 from random import Random
 
 from prime_core.store.schema import RolloutRow
-from prime_core.testing.attacks.attack import Attempt, write
+from prime_core.testing.attacks.attack import Attempt, UnfitError, write
 from prime_core.testing.attacks.text import longest
 from prime_core.testing.attacks.world import World
+
+SHADE = 9e-7  # of a reward: what another machine's rounding may do
 
 
 def _best(world: World, row: RolloutRow) -> RolloutRow:
@@ -37,6 +39,32 @@ def one_reward(world: World, attempts: Sequence[Attempt], rng: Random) -> list[A
         _one(world, each, replace(each.rows[0], reward=(each.rows[0].reward or 0.0) + 0.01))
         for each in attempts
     ]
+
+
+def shaded(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
+    """A group of equal rewards, which teaches nothing, told apart within the tolerance.
+
+    Advantages divide by how far a group's rewards differ, however little that is.
+
+    Raises:
+        UnfitError: no file has a group of equal rewards.
+    """
+    found = []
+    for attempt in attempts:
+        groups: dict[str, list[int]] = {}
+        for index, row in enumerate(attempt.rows):
+            groups.setdefault(row.group_id, []).append(index)
+        flat = (g for g in groups.values() if len({attempt.rows[i].reward for i in g}) == 1)
+        index = next(iter(next(flat, [])), None)
+        if index is not None:
+            row = attempt.rows[index]
+            shaded = replace(
+                row, reward=(row.reward or 0.0) - SHADE * max(1.0, abs(row.reward or 0.0))
+            )
+            found.append(_one(world, attempt, shaded, index))
+    if not found:
+        raise UnfitError("no honest file has a group of equal rewards")
+    return found
 
 
 def parts(world: World, row: RolloutRow) -> RolloutRow:

@@ -26,6 +26,7 @@ dtype = "{dtype}"
 [engine]
 max_tokens = {tokens}
 max_prompt_tokens = 160
+max_turns = {turns}
 groups_per_submission = {groups}
 with = {{ batch_size = {batch} }}
 
@@ -43,8 +44,7 @@ use = "arithmetic"
 with = {{ kind = "{kind}", digits = 1, style = "{style}" }}
 
 [reward]
-use = "task_minus_length"
-with = {{ alpha = 0.01 }}
+{reward}
 
 [length_budget]
 use = "discrete"
@@ -53,6 +53,11 @@ with = {{ targets = [8, 16, 32], instruction = "{{budget}}" }}
 [swarm]
 nodes = [{{ name = "worker-0", provider = "home", stake = 100 }}]
 """
+
+REWARDS = {
+    "task_minus_length": 'use = "task_minus_length"\nwith = { alpha = 0.01 }',
+    "task": 'use = "task"',  # of a model that solves nothing, all equal
+}
 
 
 def prepare_tiny(
@@ -64,10 +69,12 @@ def prepare_tiny(
     groups: int = 2,
     size: int = 4,
     heads: int = 4,
+    reward: str = "task_minus_length",
 ) -> RunConfig:
     """Prepare a run of a tiny random model with a peaked distribution, in `folder`.
 
     Args:
+        reward: or `task`.
         heads: of 64 channels; vLLM on a CPU wants at least 32 channels a head.
     """
     from prime_core.engines.tiny_model import PLAIN_TEMPLATE, build_tiny_model
@@ -88,6 +95,8 @@ def prepare_tiny(
         "kind": kind,
         "groups": groups,
         "size": size,
+        "reward": REWARDS[reward],
+        "turns": 8 if kind == "retry" else 1,
     }
     return prepare_run(folder, model, batch=128, style="compact", **values)
 
@@ -112,6 +121,8 @@ def prepare_smollm2(
         "kind": "addition",
         "groups": groups,
         "size": size,
+        "reward": REWARDS["task_minus_length"],
+        "turns": 1,
     }
     return prepare_run(folder, model, batch=32, style="words", **values)
 

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from prime_core.testing.attacks.catalogue import BY_NAME
-from prime_core.testing.attacks.playing import Margins, Noise, Result
+from prime_core.testing.attacks.honesty import Margins, Noise
+from prime_core.testing.attacks.playing import Result
 from prime_core.testing.attacks.staleness import Power
 from prime_core.toploc.noise import upper_bound
 
@@ -122,7 +123,7 @@ def noise_of(values: Mapping[str, Any]) -> Noise:
 
 
 def _fields(kind: type[Result | Noise | Power], values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: values[name] for name in kind.__slots__}
+    return {name: values[name] for name in kind.__slots__ if name in values}
 
 
 def _counts(by: Mapping[str, int]) -> str:

@@ -182,6 +182,11 @@ def truncated(world: World, row: RolloutRow, rng: Random) -> Said:
     return _half(world, row), "length"
 
 
+def out_of_turns(world: World, row: RolloutRow, rng: Random) -> Said:
+    """Half of it, as if the environment had answered and no turn were left."""
+    return _half(world, row), "turns"
+
+
 def ended_early(world: World, row: RolloutRow, rng: Random) -> Said:
     """Half of it, and an end token that wasn't drawn."""
     return [*_half(world, row), _end(world)], "stop"
@@ -265,6 +270,27 @@ def last_turn_left_out(world: World, attempts: Sequence[Attempt], rng: Random) -
             completion_mask=row.completion_mask[:end],
             turn_ends=[end],
             finish_reason="stop",
+        )
+        changed.append({index: shorter})
+    return reword(world, attempts, changed)
+
+
+def last_turn_cut(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
+    """The last turn ends halfway, where the limit of turns is said to have ended it."""
+    changed = []
+    for attempt in attempts:
+        rows = attempt.rows
+        index = max(range(len(rows)), key=lambda i: len(rows[i].turn_ends))
+        row = rows[index]
+        start = row.turn_ends[-2] if len(row.turn_ends) > 1 else 0
+        own = row.completion_mask.index(True, start)
+        end = own + max(1, (row.turn_ends[-1] - own) // 2)
+        shorter = replace(
+            row,
+            completion_tokens=row.completion_tokens[:end],
+            completion_mask=row.completion_mask[:end],
+            turn_ends=[*row.turn_ends[:-1], end],
+            finish_reason="turns",
         )
         changed.append({index: shorter})
     return reword(world, attempts, changed)

@@ -92,10 +92,22 @@ def _member(entry: object, number: int) -> Member:
         raise FormatError(f"{where} has no address", fix="write 0x and 40 lower-case hex digits")
     if status not in get_args(Status):
         raise FormatError(f"{where} has no status", fix="write active, left or banned")
-    try:
-        network = ipaddress.ip_network(ip) if isinstance(ip, str) else None
-    except ValueError:
-        network = None
-    if network is None or network.prefixlen == 0:
-        raise FormatError(f"{where} has no ip", fix="write an IPv4 or IPv6 address or network")
+    network = parse_network(ip) if isinstance(ip, str) else None
+    if network is None:
+        raise FormatError(
+            f"{where} has no ip",
+            fix="write an IPv4 or IPv6 address or network, without a zone",
+        )
     return Member(address, network, status)
+
+
+def parse_network(text: str) -> Network | None:
+    """An address or a network that isn't all of them; None where it isn't one.
+
+    `ipaddress` takes any text for an IPv6 zone and keeps it, so that there's none here.
+    """
+    try:
+        network = ipaddress.ip_network(text) if "%" not in text else None
+    except ValueError:
+        return None
+    return None if network is None or network.prefixlen == 0 else network

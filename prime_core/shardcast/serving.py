@@ -16,7 +16,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from prime_core.api.errors import FormatError, RunError
+from prime_core.api.errors import RunError
+from prime_core.shardcast.addresses import split_address
 from prime_core.shardcast.client import Client
 from prime_core.shardcast.counting import Counters
 from prime_core.shardcast.download import Settings
@@ -43,14 +44,6 @@ class Listening:
     address: str
     metrics: str | None = None
     limits: Limits = field(default_factory=Limits)
-
-
-def split_address(text: str) -> tuple[str, int]:
-    """HOST:PORT; FormatError where it isn't."""
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
-        raise FormatError(f"{text!r} is no address to listen at", fix="write HOST:PORT")
-    return host.strip("[]"), int(port)
 
 
 def run_origin(store: ObjectStore, listening: Listening) -> None:
@@ -103,6 +96,8 @@ def run_relay(
         StoreError: the directory is another process's, signer's or run's.
         FormatError: an upstream is no URL, or the members can't be read.
     """
+    if front is not None:
+        front.check()
     counters = Counters()
     shelf = Shelf(directory, signer, run_id, keep=keep, budget=budget)
     client = Client(upstreams, shelf, settings=settings, counters=counters)

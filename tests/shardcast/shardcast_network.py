@@ -90,13 +90,14 @@ def fronted(folder: Path, listed: bytes, *options: object, scheme: str = "http")
     (folder / "relay").mkdir()
     shutil.copytree(run_dir / "policies", folder / "relay" / "policies")
     (folder / "members.json").write_bytes(listed)
-    words = ["relay", "--upstream", "http://127.0.0.1:9", "--dir", folder / "relay"]
+    # Relative paths, as the documentation has them.
+    words = ["relay", "--upstream", "http://127.0.0.1:9", "--dir", "relay"]
     words += ["--signer", SIGNER.address, "--run-id", RUN]
-    words += ["--nginx", folder / "front", "--public", f"{HOST}:80"]
-    words += ["--members", folder / "members.json", *options]
+    words += ["--nginx", "front", "--public", f"{HOST}:80", "--members", "members.json", *options]
     front = Front(folder / "front", f"{HOST}:80", "127.0.0.1:8470")
     inside = ["ip", "netns", "exec", SERVER]
-    relay = subprocess.Popen([*inside, sys.executable, "-m", "prime_core", *map(str, words)])
+    command = [*inside, sys.executable, "-m", "prime_core", *map(str, words)]
+    relay = subprocess.Popen(command, cwd=folder)
     nginx = None
     try:
         until(lambda: relay.poll() is not None or (front.directory / "ufw.sh").exists())

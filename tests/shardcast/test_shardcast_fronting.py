@@ -86,6 +86,26 @@ def test_a_configured_proxy_is_believed_and_limits_count_its_clients(
         assert status(BANNED, shard, "--header", named + MEMBER) == 403
 
 
+def test_a_banned_address_comes_in_by_no_header_and_proxies_pass_the_firewall(
+    network: None, tmp_path: Path
+) -> None:
+    listed = members((MEMBER, "active"), (BANNED, "banned"))
+    with fronted(tmp_path, listed, "--proxy", f"{STRANGER}/32", "--firewall"):
+        shard = "/policies/000000/shard-00000.bin"
+
+        def through(*named: str) -> int | None:
+            return status(STRANGER, shard, "--header", f"X-Forwarded-For: {', '.join(named)}")
+
+        assert through(MEMBER) == 200
+        # A proxy adds whom it saw; what its client wrote before that counts for nothing.
+        assert through(MEMBER, BANNED) == 403
+        assert through(BANNED, MEMBER) == 200
+        assert through(BANNED) == through("") == through("x") == 403
+        assert status(BANNED, shard, "--header", f"X-Forwarded-For: {MEMBER}") is None
+        for name in ("X-Real-IP", "Forwarded", "CF-Connecting-IP"):
+            assert status(STRANGER, shard, "--header", f"{name}: {MEMBER}") == 403
+
+
 def test_the_firewall_lets_members_through_and_is_replaced_at_once(
     network: None, tmp_path: Path
 ) -> None:
@@ -112,7 +132,7 @@ def test_nginx_speaks_tls_and_a_client_checks_its_certificate(
     made += ["-nodes", "-days", "2", "-subj", "/CN=relay", "-addext", f"subjectAltName=IP:{HOST}"]
     done = run(*made, "-keyout", key, "-out", certificate)
     assert done.returncode == 0, done.stderr
-    served = ["--certificate", certificate, "--key", key]
+    served = ["--certificate", "cert.pem", "--key", "key.pem"]
     listed = members((MEMBER, "active"))
     with fronted(tmp_path, listed, *served, scheme="https"):
         words = [sys.executable, "-m", "prime_core", "fetch", "0", "--relays", f"https://{HOST}:80"]

@@ -40,19 +40,20 @@ def expected_tensors(model_dir: Path) -> Expected | None:
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
+    why = ""
     try:
         config = AutoConfig.from_pretrained(str(model_dir), local_files_only=True)
         if getattr(config, "quantization_config", None) is not None:
-            return _unknown(model_dir, "they are quantised")
-        if get_checkpoint_conversion_mapping(config.model_type):
-            return _unknown(model_dir, f"transformers renames those of a {config.model_type}")
-        with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(config)
+            why = "they are quantised"
+        elif get_checkpoint_conversion_mapping(config.model_type):
+            why = f"transformers renames those of a {config.model_type}"
+        else:
+            with torch.device("meta"):
+                model = AutoModelForCausalLM.from_config(config)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return _unknown(model_dir, str(error).partition("\n")[0])
+        why = str(error).partition("\n")[0]
+    if why:
+        logger.warning("%s: which tensors its weights must have isn't known: %s", model_dir, why)
+        return None
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     return Expected(shapes, tied_names(model))
-
-
-def _unknown(model_dir: Path, why: str) -> None:
-    logger.warning("%s: which tensors the weights must have isn't known: %s", model_dir, why)

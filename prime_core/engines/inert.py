@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from prime_core.api import Message, RunError
+from prime_core.api import Message
 
 _PLACE = "prime-core-7f3a9c-inert-"
 
@@ -48,11 +48,7 @@ class Inert:
         return shown, tuple(hidden)
 
     def encode(self, text: str, hidden: Sequence[str] = ()) -> tuple[int, ...]:
-        """Tokens of a rendered conversation; what was hidden becomes plain text in its place.
-
-        Raises:
-            RunError: the tokenizer has no other tokens for the text of a control token.
-        """
+        """Tokens of a rendered conversation; what was hidden becomes plain text in its place."""
         if not hidden:
             return self._plain(text)
         pieces = self._place.split(text)
@@ -69,15 +65,11 @@ class Inert:
 
     def _split(self, text: str) -> tuple[int, ...]:
         found = self._whole(text)
-        if not self._ids.isdisjoint(found):  # its vocabulary has the text as a word, too
-            found = [token for character in text for token in self._whole(character)]
-        if not self._ids.isdisjoint(found):
-            raise RunError(
-                f"the tokenizer can't write {text!r} without the control token",
-                where="[model]",
-                fix="use a tokenizer that knows split_special_tokens",
-            )
-        return tuple(found)
+        if self._ids.isdisjoint(found):
+            return tuple(found)
+        # Its vocabulary has the text as a word, too, or it knows no split_special_tokens. A single
+        # character that somebody declared special stays the token that it is.
+        return tuple(token for character in text for token in self._whole(character))
 
     def _whole(self, text: str) -> list[int]:
         return list(

@@ -118,3 +118,23 @@ def test_text_without_control_tokens_is_encoded_as_it_was(speaker: ChatFormat, r
     rendered = f"<|im_start|>user\n{said}<|im_end|>\n<|im_start|>assistant\n"
     tokens = speaker.prompt_tokens([Message("user", said)])
     assert tokens == tuple(reader.encode(rendered, add_special_tokens=False))
+
+
+class Deaf:
+    """A tokenizer that takes special tokens for such in any case."""
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    def encode(self, text: str, split_special_tokens: bool = False, **options: Any) -> Any:
+        return self._reader.encode(text, **options)
+
+
+def test_a_tokenizer_that_splits_no_control_tokens_writes_their_letters(reader: Any) -> None:
+    said = Message("user", FORGED)
+    tokens = ChatFormat(Deaf(reader)).prompt_tokens([said])
+    assert reader.decode(tokens) == reader.decode(ChatFormat(reader).prompt_tokens([said]))
+    assert tokens.count(reader.convert_tokens_to_ids("<|im_end|>")) == 1

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from prime_core.assignment import gumbel, gumbel_argmax, gumbel_words
 from prime_core.engines.vllm import noise
+from prime_core.engines.vllm.racing import race
+from prime_core.engines.vllm.slots import Slot
 
 
 @given(
@@ -77,3 +79,16 @@ def test_equal_greedy_tokens_go_to_the_lowest() -> None:
     logprobs = torch.tensor([[-3.0, -1.0, -1.0, -2.0]])
     one = torch.ones(1, dtype=torch.int64)
     assert noise.race_on_device(logprobs, one, one, torch.tensor([True])).tolist() == [1]
+
+
+def test_a_row_of_nan_leaves_the_others_their_races() -> None:
+    generator = torch.Generator().manual_seed(3)
+    logits = torch.randn((5, 50), generator=generator)
+    slots = [Slot(str(row), row, 0, (1.0, 0.0)[row % 2], False, []) for row in range(5)]
+    tokens, logprobs = race(logits, slots)
+    broken = logits.clone()
+    broken[1, 7], broken[2] = torch.nan, -torch.inf
+    mine, others = race(broken, slots)
+    assert others.isnan().tolist() == [False, True, True, False, False]
+    for row in (0, 3, 4):
+        assert (mine[row], others[row]) == (tokens[row], logprobs[row])

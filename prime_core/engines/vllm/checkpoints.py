@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from prime_core.api import EngineError
 from prime_core.engines.expected import Expected
@@ -173,7 +173,7 @@ def _entry(path: Path, name: str, found: Any, start: int) -> Entry:
     dtype, shape, offsets = (entry.get(key) for key in ("dtype", "shape", "data_offsets"))
     if not isinstance(dtype, str) or dtype not in _BYTES:
         raise _bad(path, f"tensor {name} is of dtype {dtype!r}")
-    if not _sizes(shape) or not _sizes(offsets) or len(offsets) != 2:
+    if not (_are_sizes(shape) and _are_sizes(offsets) and len(offsets) == 2):
         raise _bad(path, f"tensor {name} has shape {shape!r} and lies at {offsets!r}")
     begin, end = offsets
     if end - begin != math.prod(shape) * _BYTES[dtype]:
@@ -181,7 +181,7 @@ def _entry(path: Path, name: str, found: Any, start: int) -> Entry:
     return Entry(path, dtype, tuple(shape), start + begin, start + end)
 
 
-def _sizes(found: Any) -> bool:
+def _are_sizes(found: Any) -> TypeGuard[list[int]]:
     """Whether it's a list of counts; True and False aren't any."""
     return isinstance(found, list) and all(type(each) is int and each >= 0 for each in found)
 

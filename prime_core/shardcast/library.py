@@ -6,6 +6,7 @@ Everything that a library names may be served at once: the bytes are on disk and
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,8 @@ from prime_core.api.errors import FormatError, IntegrityError, PrimeError, Store
 from prime_core.store import layout
 from prime_core.store.objects import MESSAGE_LIMIT, ObjectMissingError, ObjectStore
 from prime_core.store.partial import ManifestReader
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,11 @@ class Library(Protocol):
 
 @dataclass(slots=True)
 class _Published:
+    """A version in the store; `gone` once it's collected, or has a message nobody may be given."""
+
     reader: ManifestReader
     gone: bool = False
+    damaged: bool = False
 
 
 @dataclass(slots=True)
@@ -91,7 +97,7 @@ class StoreLibrary:
         """
         changed = self._scan() if self._newest < 0 else False
         while self._newest >= 0:
-            changed = self._advance(self._versions[self._newest].reader) or changed
+            changed = self._advance(self._versions[self._newest]) or changed
             if not self.store.exists(layout.policy_header_path(self._newest + 1)):
                 break
             self._newest += 1
@@ -148,7 +154,7 @@ class StoreLibrary:
         names = (layout.parse_numbered(name) for name in self.store.folders(layout.POLICIES))
         for version in sorted(number for number in names if number is not None):
             self._add(version)
-            self._advance(self._versions[version].reader)
+            self._advance(self._versions[version])
             self._newest = version
         self.drop_collected()
         return self._newest >= 0
@@ -156,22 +162,30 @@ class StoreLibrary:
     def _add(self, version: int) -> None:
         self._versions[version] = _Published(ManifestReader(version, None))
 
-    def _advance(self, reader: ManifestReader) -> bool:
-        """Read the messages that follow; a message that isn't one stops the version, loudly."""
-        before = len(reader.messages)
+    def _advance(self, held: _Published) -> bool:
+        """Read the messages that follow; one that the trainer didn't write ends that version only.
+
+        Whether something has changed.
+        """
+        reader, before = held.reader, len(held.reader.messages)
+        if held.damaged:
+            return False
         try:
             while not reader.sealed:
                 reader.feed(self.store.get(reader.next_path(), MESSAGE_LIMIT))
         except ObjectMissingError:
             pass
         except (FormatError, IntegrityError) as error:
-            raise _damaged(error) from error
+            held.damaged = held.gone = True
+            logger.error("%s", _damaged(reader.version, error))
+            return True
         return len(reader.messages) > before
 
 
-def _damaged(error: PrimeError) -> StoreError:
+def _damaged(version: int, error: PrimeError) -> StoreError:
     return StoreError(
-        f"the store holds a message that the trainer didn't write: {error.what}",
+        f"version {version} isn't served, its store holds what the trainer didn't write: "
+        f"{error.what}",
         where=error.where,
-        fix="restore the file from a copy of the run",
+        fix="restore the file from a copy of the run, then start the origin again",
     )

@@ -51,7 +51,7 @@ def run_origin(store: ObjectStore, listening: Listening) -> None:
 
     Raises:
         RunError: the address is taken.
-        StoreError: the store isn't on this disk, or damaged.
+        StoreError: the store isn't on this disk.
     """
     library = StoreLibrary(store)
     library.refresh()

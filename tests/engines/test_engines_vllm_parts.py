@@ -85,6 +85,13 @@ def test_the_context_length_comes_from_the_model_directory(tmp_path: Path) -> No
     assert fit_in(tmp_path, 32)[1] == 32
     (tmp_path / "config.json").write_text(json.dumps({"max_position_embeddings": 64}))
     assert fit_in(tmp_path, None) == (Fit(64, None), 64)
+    assert fit_in(tmp_path, 64)[1] == 64
+    with pytest.raises(EngineError, match="max_model_len is 65, and the model was made for 64"):
+        fit_in(tmp_path, 65)
+    scaling = {"type": "yarn", "factor": 4.0}
+    scaled = {"max_position_embeddings": 64, "rope_scaling": scaling}
+    (tmp_path / "config.json").write_text(json.dumps(scaled))
+    assert fit_in(tmp_path, 256)[1] == 256
 
 
 def test_an_interpreter_without_vllm_is_named(tmp_path: Path) -> None:

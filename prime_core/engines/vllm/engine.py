@@ -11,6 +11,7 @@ import itertools
 import math
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import wait
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -167,8 +168,8 @@ class VllmEngine:
         leave it, whichever stream they are of.
 
         Raises:
-            EngineError: no policy is loaded, a request is longer than the model's context, or vLLM
-                dies again and again.
+            EngineError: no policy is loaded, a request is longer than the model's context, its
+                logits hold NaN, or vLLM dies again and again.
         """
         self._loaded()
         if self._window is None or not self._streams:  # one serves one event loop
@@ -203,13 +204,14 @@ class VllmEngine:
         """Recompute log-probabilities and hidden states; see `InferenceEngine.prefill`.
 
         Raises:
-            EngineError: no policy is loaded, a sequence doesn't fit, or vLLM dies.
+            EngineError: no policy is loaded, a sequence doesn't fit, logits hold NaN, or vLLM dies.
         """
         self._loaded()
         for request in requests:
             self._fit.check_prefill(request)
         works = [Prefilling(f"p{next(self._keys)}", request) for request in requests]
         self._driver.begin(works)
+        wait([work.result for work in works])  # nothing is left under way where one fails
         return [work.result.result() for work in works]
 
     def close(self) -> None:

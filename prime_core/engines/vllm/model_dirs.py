@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +65,17 @@ def fit_in(model_dir: Path, context: int | None) -> tuple[Fit, int]:
         context: the longest sequence where it isn't the model's own.
 
     Raises:
-        EngineError: config.json can't be read, or doesn't say.
+        EngineError: config.json can't be read, doesn't say, or the model was made for less.
     """
-    fit = fit_of(_read(model_dir / "config.json"), context)
+    config = _read(model_dir / "config.json")
+    own = fit_of(config).context
+    if context is not None and isinstance(own, int) and context > own and not _is_scaled(config):
+        raise EngineError(
+            f"max_model_len is {context}, and the model was made for {own} positions",
+            where=str(model_dir),
+            fix=f"lower the engine's max_model_len to {own}, or leave it out",
+        )
+    fit = fit_of(config, context)
     if not isinstance(fit.context, int):
         raise EngineError(
             "config.json names no max_position_embeddings",
@@ -75,6 +83,12 @@ def fit_in(model_dir: Path, context: int | None) -> tuple[Fit, int]:
             fix="set the engine's max_model_len",
         )
     return fit, fit.context
+
+
+def _is_scaled(config: Mapping[str, Any]) -> bool:
+    """Whether positions are stretched by a factor: vLLM knows how far, we don't."""
+    inner = config.get("text_config") or config
+    return "factor" in json.dumps([inner.get("rope_scaling"), inner.get("rope_parameters")])
 
 
 def _read(path: Path) -> dict[str, Any]:

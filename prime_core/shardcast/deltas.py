@@ -7,11 +7,12 @@ to its line like any other.
 
 from __future__ import annotations
 
+import asyncio
 import os
-import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from prime_core.api.errors import IntegrityError
@@ -26,6 +27,9 @@ BLOCK = 64 * 1024
 WIDTH = 4  # bytes of a float32, or of two bfloat16: bytes of one place are alike
 LEVEL = 1  # deflate's fastest; the network is what is saved
 KEPT_BYTES = 256 * 2**20
+MOST_KEPT = 100_000  # also of those that aren't worth it, which take no bytes
+QUEUE = 32  # more than a few clients have under way at once
+PATIENCE_S = 5.0  # half of what a client waits for the head of an answer
 
 
 def planes(data: NDArray[np.uint8]) -> bytes:
@@ -68,29 +72,57 @@ def make_delta(new: Span, base: Span) -> bytes | None:
 
 
 class DeltaShop:
-    """Deltas as they are asked for; the latest stay in memory, as many ask for the same ones."""
+    """Deltas as they are asked for; the latest stay in memory, as many ask for the same ones.
 
-    def __init__(self, limit: int = KEPT_BYTES) -> None:
-        self._limit, self._size = limit, 0
+    They are made in one thread, so that strangers don't get all cores. Nobody waits longer than a
+    client's patience: who asks for more than can be made takes whole shards. Used by one loop.
+
+    Args:
+        limit: bytes of deltas that are kept.
+        patience_s: how long one may take, also one that waits for others.
+    """
+
+    def __init__(self, limit: int = KEPT_BYTES, *, patience_s: float = PATIENCE_S) -> None:
+        self._limit, self._patience_s, self._size = limit, patience_s, 0
         self._kept: OrderedDict[tuple[int, int, int], bytes | None] = OrderedDict()
-        self._lock = threading.Lock()
-        self._making = threading.Lock()  # one at a time: strangers don't get all cores
+        self._making: dict[tuple[int, int, int], asyncio.Task[bytes | None]] = {}
+        self._thread = ThreadPoolExecutor(1, "deltas")
 
-    def get(self, key: tuple[int, int, int], new: Span, base: Span) -> bytes | None:
+    async def get(self, key: tuple[int, int, int], new: Span, base: Span) -> bytes | None:
         """The delta of (version, base, shard); None where the whole shard is better."""
-        with self._making:
-            with self._lock:
-                if key in self._kept:
-                    self._kept.move_to_end(key)
-                    return self._kept[key]
-            made = make_delta(new, base)
-            with self._lock:
-                self._kept[key] = made
-                self._size += len(made or b"")
-                while self._size > self._limit and len(self._kept) > 1:
-                    _, dropped = self._kept.popitem(last=False)
-                    self._size -= len(dropped or b"")
-            return made
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        task = self._making.get(key)
+        if task is None:
+            if len(self._making) >= QUEUE:
+                return None
+            task = self._making[key] = asyncio.ensure_future(self._make(key, new, base))
+        try:
+            return await asyncio.wait_for(asyncio.shield(task), self._patience_s)
+        except TimeoutError:
+            return None  # it's kept for whoever asks later
+
+    def close(self) -> None:
+        """Make no more."""
+        for task in self._making.values():
+            task.cancel()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _make(self, key: tuple[int, int, int], new: Span, base: Span) -> bytes | None:
+        loop = asyncio.get_running_loop()
+        try:
+            made = await loop.run_in_executor(self._thread, make_delta, new, base)
+        except OSError:  # collected meanwhile
+            return None
+        finally:
+            del self._making[key]
+        self._kept[key] = made
+        self._size += len(made or b"")
+        while (self._size > self._limit or len(self._kept) > MOST_KEPT) and len(self._kept) > 1:
+            _, dropped = self._kept.popitem(last=False)
+            self._size -= len(dropped or b"")
+        return made
 
 
 class DeltaReader:

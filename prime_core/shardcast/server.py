@@ -99,6 +99,8 @@ class Server:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._deltas is not None:
+            self._deltas.close()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -235,11 +237,7 @@ class Server:
         new, old = self._library.span(version, index), self._library.span(base, index)
         made = None
         if self._deltas is not None and new and old and new.size == old.size and base < version:
-            try:
-                key = (version, base, index)
-                made = await asyncio.to_thread(self._deltas.get, key, new, old)
-            except OSError:
-                self._counters.add("deltas_failed_total")  # collected meanwhile
+            made = await self._deltas.get((version, base, index), new, old)
         if made is None:
             raise BadRequest(404)
         self._counters.add("delta_bytes_sent_total", len(made))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +22,15 @@ from shardcast_support import (
 )
 
 from prime_core.api.errors import IntegrityError
-from prime_core.shardcast.deltas import BLOCK, DeltaReader, DeltaShop, make_delta, planes, words
+from prime_core.shardcast.deltas import (
+    BLOCK,
+    QUEUE,
+    DeltaReader,
+    DeltaShop,
+    make_delta,
+    planes,
+    words,
+)
 from prime_core.shardcast.library import Span, StoreLibrary
 from prime_core.shardcast.server import Limits
 from prime_core.store.objects import ObjectStore
@@ -84,8 +94,55 @@ def test_unlike_versions_have_no_delta_and_the_shop_forgets(tmp_path: Path) -> N
     shop = DeltaShop(limit=1)
     fresh, old = spans(tmp_path, bytes(BLOCK), b"\1" * BLOCK)
     for index in range(3):
-        assert shop.get((1, 0, index), fresh, old)
+        assert asyncio.run(shop.get((1, 0, index), fresh, old))
     assert list(shop._kept) == [(1, 0, 2)]
+    shop.close()
+
+
+def test_deltas_that_take_long_keep_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh, old = spans(tmp_path, bytes(BLOCK), b"\1" * BLOCK)
+    may, made = threading.Event(), []
+
+    def slow(new: Span, base: Span) -> bytes | None:
+        assert may.wait(60)
+        made.append(1)
+        return make_delta(new, base)
+
+    monkeypatch.setattr("prime_core.shardcast.deltas.make_delta", slow)
+
+    async def ask() -> None:
+        shop = DeltaShop(patience_s=0.2)
+        everybody = [(2, base, shard) for base in (0, 1) for shard in range(100)]
+        # A stranger asks for all there are, then several clients for the same one.
+        found = await asyncio.gather(
+            *(shop.get(key, fresh, old) for key in everybody + everybody[:1] * 3)
+        )
+        assert found == [None] * (len(everybody) + 3)
+        may.set()
+        for _ in range(6000):
+            if not shop._making:
+                break
+            await asyncio.sleep(0.01)
+        assert len(made) == QUEUE, "no more than that waits, each once"
+        assert await shop.get(everybody[0], fresh, old), "what was made late is there later"
+        shop.close()
+
+    asyncio.run(ask())
+
+
+def test_a_delta_whose_base_is_collected_is_none(tmp_path: Path) -> None:
+    fresh, old = spans(tmp_path, bytes(BLOCK), b"\1" * BLOCK)
+    old.path.unlink()
+
+    async def ask() -> None:
+        shop = DeltaShop()
+        assert await shop.get((1, 0, 0), fresh, old) is None
+        assert not shop._kept
+        shop.close()
+
+    asyncio.run(ask())
 
 
 def test_a_client_takes_deltas_where_there_are_and_shards_where_not(tmp_path: Path) -> None:

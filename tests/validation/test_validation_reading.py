@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from prime_core.api import FormatError
+from prime_core.api import FormatError, HostError
 from prime_core.store.schema import RolloutRow, SubmissionMeta
 from prime_core.store.submission import (
     Bounds,
@@ -130,6 +130,14 @@ def test_the_largest_honest_file_fits_its_bounds() -> None:
     rows = [replace(row, task_id=rows[0].task_id) for row in rows]
     data = write_submission(rows, META)
     assert read_submission(data, bounds=Bounds(rows=len(rows), tokens=prompt + tokens)).rows
+
+
+def test_a_process_that_does_not_start_is_nobodys_fault(
+    good: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prime_core.validation.reading.START_LIMIT_S", 0.0)
+    with Reader() as reader, pytest.raises(HostError, match="doesn't start"):
+        read(reader, good)
 
 
 def test_memory_has_a_limit(good: bytes) -> None:

@@ -71,6 +71,12 @@ class Puller:
     def _recover(self) -> None:
         self._client.shelf.recover(self._stop)
         self._client.shelf.trim()
+        self._tell()
+
+    def _tell(self) -> None:
+        counters, shelf = self._client.counters, self._client.shelf
+        counters.set("versions_held", len(shelf.whole()))
+        counters.set("disk_bytes", shelf.used())
         self._changed()
         self._announced.ring()
 
@@ -131,10 +137,6 @@ class Puller:
             self._lacked_room.discard(version)
             self._client.shelf.trim()
         finally:
-            counters, shelf = self._client.counters, self._client.shelf
-            counters.set("versions_held", len(shelf.whole()))
-            counters.set("disk_bytes", shelf.used())
-            self._changed()
             with self._lock:
                 self._running.discard(version)
-            self._announced.ring()
+            self._tell()

@@ -115,6 +115,7 @@ def test_a_relay_that_comes_back_fetches_nothing_that_it_has(
         until(lambda: heard.is_set() and again.whole() == [4, 5, 6])
         puller.close()
         assert one.counters["shards_received_total"] == 0
+        assert one.counters["versions_held"] == 3, "told though nothing was fetched"
 
 
 def test_a_recovery_ends_with_the_process_and_drops_nothing(tmp_path: Path) -> None:

@@ -12,12 +12,13 @@ import logging
 import os
 import re
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from prime_core.shardcast.bell import Bell
 from prime_core.shardcast.counting import Counters, RateLimit
 from prime_core.shardcast.crowd import Crowd
 from prime_core.shardcast.deltas import DeltaShop
-from prime_core.shardcast.library import Library
+from prime_core.shardcast.library import Library, Span
 from prime_core.shardcast.requests import HEAD_LIMIT, BadRequest, Request, parse_request
 
 logger = logging.getLogger(__name__)
@@ -207,15 +208,9 @@ class Server:
     async def _shard(
         self, writer: asyncio.StreamWriter, request: Request, version: int, index: int
     ) -> None:
-        span = self._library.span(version, index)
-        if span is None:
-            raise BadRequest(410 if self._library.gone(version) else 404)
-        first, count = request.span(span.size)
-        try:
-            file = span.path.open("rb")
-        except FileNotFoundError:
-            raise BadRequest(410) from None
+        file, span = self._open(version, index)
         with file:
+            first, count = request.span(span.size)
             if os.fstat(file.fileno()).st_size < span.offset + span.size:
                 raise BadRequest(410)
             extra = ""
@@ -232,6 +227,18 @@ class Server:
             self._counters.add("shard_bytes_sent_total", sent)
             if sent != count:  # the file shrank: the peer must not take what follows for its rest
                 raise ConnectionResetError("short file")
+
+    def _open(self, version: int, index: int) -> tuple[BinaryIO, Span]:
+        """A shard's file, open; where it's given its final name meanwhile, under that one."""
+        for _ in range(2):
+            span = self._library.span(version, index)
+            if span is None:
+                raise BadRequest(410 if self._library.gone(version) else 404)
+            try:
+                return span.path.open("rb"), span
+            except FileNotFoundError:
+                continue
+        raise BadRequest(410)
 
     async def _delta(self, version: int, index: int, base: int) -> bytes:
         new, old = self._library.span(version, index), self._library.span(base, index)

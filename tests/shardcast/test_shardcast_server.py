@@ -8,6 +8,7 @@ import resource
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from shardcast_support import SHARD, client, origin, publish, raw, relay, servin
 
 from prime_core.shardcast.connection import Connection, RelayLacks
 from prime_core.shardcast.counting import Counters
-from prime_core.shardcast.library import StoreLibrary
+from prime_core.shardcast.library import Span, StoreLibrary
 from prime_core.shardcast.requests import BadRequest, parse_request
 from prime_core.shardcast.server import Limits, Server
 from prime_core.store.objects import ObjectStore
@@ -184,6 +185,25 @@ def test_a_flood_from_one_address_is_answered_429_and_hurts_no_other(tmp_path: P
         assert counters['requests_total{status="429"}'] > 0
         one = client([url], tmp_path / "client")
         assert one.fetch(0).weights.read_bytes() == data
+
+
+def test_a_file_that_gets_its_final_name_meanwhile_is_still_served(tmp_path: Path) -> None:
+    """A relay renames a version's file when it's whole; clients took the 410 for its end."""
+    data = publish(tmp_path / "run", 0)
+
+    class Renamed(StoreLibrary):
+        asked = 0
+
+        def span(self, version: int, index: int) -> Span | None:
+            self.asked += 1
+            found = super().span(version, index)
+            assert found is not None
+            return replace(found, path=found.path.with_name("old")) if self.asked % 2 else found
+
+    library = Renamed(ObjectStore(str(tmp_path / "run")))
+    library.refresh()
+    with serving(library) as url:
+        assert ask(url, "/policies/000000/shard-00001.bin")[2] == data[SHARD : 2 * SHARD]
 
 
 def test_no_answer_names_anybody(tmp_path: Path) -> None:

@@ -14,7 +14,13 @@ from collections.abc import Callable, Sequence
 
 from prime_core.api.errors import FormatError
 from prime_core.shardcast.choosing import Relays, Rule
-from prime_core.shardcast.connection import Connection, RelayError, RelayLied, parse_address
+from prime_core.shardcast.connection import (
+    Connection,
+    RelayError,
+    RelayLied,
+    RelayUnverified,
+    parse_address,
+)
 from prime_core.shardcast.counting import Counters
 from prime_core.shardcast.download import Download, Settings
 from prime_core.shardcast.incoming import Incoming
@@ -61,8 +67,9 @@ class Client:
         self.counters = counters or Counters()
         self.proofs = Proofs(shelf)
 
-    def probe(self) -> None:
-        """Measure every relay with its probe file, all at once."""
+    def probe(self) -> dict[str, RelayError]:
+        """Measure every relay with its probe file, all at once; what kept relays from answering."""
+        failures: dict[str, RelayError] = {}
 
         def measure(address: str) -> None:
             started = time.monotonic()
@@ -71,7 +78,9 @@ class Client:
                     connection.get_into("/probe.bin", PROBE_BYTES, lambda data: None)
             except RelayError as error:
                 self.relays.failed(address)
-                logger.info("probe: %s", error)
+                failures[address] = error
+                level = logging.WARNING if isinstance(error, RelayUnverified) else logging.INFO
+                logger.log(level, "probe: %s", error)
             else:
                 self.relays.succeeded(address, PROBE_BYTES, time.monotonic() - started)
 
@@ -83,6 +92,7 @@ class Client:
             thread.start()
         for thread in threads:
             thread.join()
+        return failures
 
     def versions(self) -> dict[int, bool]:
         """The versions that any relay has, and whether whole; relays that can't be asked, or that

@@ -7,43 +7,38 @@ or hold more than the caller allows.
 
 from __future__ import annotations
 
-import re
 import socket
 import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from urllib.parse import urlsplit
 
-from prime_core.api.errors import FormatError, PrimeError
+from prime_core.shardcast.answers import parse_address, parse_head
+from prime_core.shardcast.relay_errors import (
+    Cancelled,
+    RelayError,
+    RelayLacks,
+    RelayLied,
+    RelayUnverified,
+)
+
+__all__ = [
+    "Cancelled",
+    "Connection",
+    "Patience",
+    "RelayError",
+    "RelayLacks",
+    "RelayLied",
+    "RelayUnverified",
+    "parse_address",
+]
 
 HEAD_LIMIT = 16 * 1024
 BUFFER = 512 * 1024
 _TICK_S = 0.5  # how soon a cancelled transfer ends
-
-_STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})(?: [^\r\n]*)?")
-_LENGTH = re.compile(rb"\d{1,18}")
-
-
-class RelayError(PrimeError):
-    """A relay that can't be reached, is too slow, or breaks off."""
-
-
-class RelayLied(RelayError):
-    """A relay that sent what can't be right: another size, hash, signature or answer."""
-
-
-class RelayLacks(RelayError):
-    """A relay that hasn't got it: not yet, not any more (`gone`), or it's busy."""
-
-    def __init__(self, what: str, *, where: str, gone: bool = False) -> None:
-        self.gone = gone
-        super().__init__(what, where=where)
-
-
-class Cancelled(Exception):
-    """The caller doesn't want the bytes any more."""
+_LUMP = 256 * 1024  # from a link this fast, so much is waited for: each waking costs
+_FAST = 64 * 2**20  # bytes/s
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +53,6 @@ class Patience:
     connect_s: float = 10.0
     least_bytes_per_s: float = 64 * 1024
     window_s: float = 8.0
-
-
-def parse_address(text: str) -> tuple[str, str, int, str]:
-    """(scheme, host, port, path prefix) of a relay's URL; FormatError where it isn't one."""
-    parts = urlsplit(text if "://" in text else f"http://{text}")
-    try:
-        port = parts.port
-    except ValueError:
-        port = -1
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == -1 or parts.query:
-        raise FormatError(
-            f"{text!r} is no relay's address", fix="write http://HOST:PORT or https://HOST"
-        )
-    default = 443 if parts.scheme == "https" else 80
-    return parts.scheme, parts.hostname, port or default, parts.path.rstrip("/")
 
 
 class Connection:
@@ -175,7 +155,7 @@ class Connection:
         reused = self._socket is not None
         try:
             return self._ask_once(target, within_s, cancelled, start)
-        except (RelayLied, RelayLacks):
+        except (RelayLied, RelayLacks, RelayUnverified):
             raise
         except RelayError:
             if not reused:
@@ -196,7 +176,10 @@ class Connection:
             self._socket.settimeout(self._patience.connect_s)
             self._socket.sendall(f"{head_line}{part}\r\n".encode())
             head = self._head(deadline, cancelled)
-        except (OSError, ssl.SSLError) as error:
+        except ssl.SSLCertVerificationError as error:
+            self.close()
+            raise RelayUnverified(error.verify_message, where=self.address) from error
+        except OSError as error:
             self.close()
             raise self._broken(error) from error
         except Cancelled:
@@ -239,20 +222,14 @@ class Connection:
         return head
 
     def _length(self, head: bytes, target: str, good: int) -> int:
-        lines = head.split(b"\r\n")
-        status = _STATUS.fullmatch(lines[0])
-        fields: dict[bytes, bytes] = {}
-        for line in lines[1:]:
-            name, _, value = line.partition(b":")
-            fields.setdefault(name.strip().lower(), value.strip())
-        length = fields.get(b"content-length", b"")
-        if status is None or not _LENGTH.fullmatch(length) or b"transfer-encoding" in fields:
+        answer = parse_head(head)
+        if answer is None:
             self.close()
             raise RelayLied("its answer has no status or no length", where=self.address)
-        code = int(status[1])
+        code, length = answer
         if code == good:
-            return int(length)
-        if int(length):
+            return length
+        if length:
             self.close()  # an error page isn't read
         if code in (404, 410, 425, 429, 503):
             raise RelayLacks(f"{code} for {target}", where=self.address, gone=code == 410)
@@ -271,7 +248,8 @@ class Connection:
             if ahead:
                 take(ahead)
             left = size - len(ahead)
-            since, had = time.monotonic(), left
+            begun = since = time.monotonic()
+            had, lump = left, 1
             self._socket.settimeout(_TICK_S)
             while left > 0:
                 if cancelled is not None and cancelled():
@@ -286,6 +264,7 @@ class Connection:
                 if count > 0:
                     take(self._buffer[:count])
                     left -= count
+                    lump = self._wake_at(lump, size - left, left, now - begun)
                 if now - since > self._patience.window_s:
                     if (had - left) / (now - since) < self._patience.least_bytes_per_s and left:
                         raise TimeoutError("slower than the least that is allowed")
@@ -296,6 +275,15 @@ class Connection:
         except BaseException:
             self.close()
             raise
+
+    def _wake_at(self, lump: int, came: int, left: int, seconds: float) -> int:
+        """Let the kernel wake us at so many bytes at once; `lump` is what it does now."""
+        fast = self._scheme == "http" and came > _FAST * max(seconds, 0.001)
+        wanted = max(1, min(left, _LUMP)) if fast else 1
+        if wanted != lump:
+            assert self._socket is not None
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
+        return wanted
 
     def _broken(self, error: OSError) -> RelayError:
         return RelayError(

@@ -24,6 +24,7 @@ from prime_core.shardcast.connection import (
     RelayError,
     RelayLacks,
     RelayLied,
+    RelayUnverified,
 )
 from prime_core.shardcast.connections import Connections
 from prime_core.shardcast.counting import Counters
@@ -99,6 +100,7 @@ class Download:
         self._entry: Incoming | None = None
         self._error: PrimeError | None = None
         self._gone: set[str] = set()
+        self._unverified: dict[str, RelayUnverified] = {}
         self._failed: dict[str, float] = {}  # relays not to ask for messages before a second
         self._progress = time.monotonic()
         self._asked = 0  # messages whose shards were handed to the flights
@@ -114,6 +116,7 @@ class Download:
 
         Raises:
             VersionFailed: no relay gives it, or not fast enough.
+            RelayUnverified: none that has it has a certificate that this machine accepts.
             StoreError: this machine's disk can't hold it.
             Cancelled: `stop` was set.
         """
@@ -150,6 +153,11 @@ class Download:
         self._entry = entry
         return entry
 
+    @property
+    def _out(self) -> set[str]:
+        """Relays that won't give this version, whenever they are asked."""
+        return self._gone | self._unverified.keys()
+
     def _ended(self) -> bool:
         return self._stop.is_set() or self._error is not None
 
@@ -158,18 +166,21 @@ class Download:
             raise Cancelled
         if self._error is not None:
             raise self._error
+        if self._unverified and set(self._relays.addresses) <= self._out:
+            raise next(iter(self._unverified.values()))
         if self._gone and self._gone.issuperset(self._relays.addresses):
             raise VersionFailed(f"version {self.version}: every relay has collected it", gone=True)
         if time.monotonic() - self._progress > self._settings.stall_s:
+            what = "nothing new" if self._entry else "no relay has had it"
             raise VersionFailed(
-                f"version {self.version}: nothing new for {self._settings.stall_s:.0f} s"
+                f"version {self.version}: {what} for {self._settings.stall_s:.0f} s"
             )
 
     def _follow(self, connections: Connections, entry: Incoming | None) -> Incoming | None:
         """Ask one relay for what follows the last message, and take it in."""
         now = time.monotonic()
         failed = {each for each, until in self._failed.items() if until > now}
-        address = self._relays.choose(self._gone | failed)
+        address = self._relays.choose(self._out | failed)
         if address is None:
             self._stop.wait(_PAUSE_S)
             return entry
@@ -216,7 +227,7 @@ class Download:
             while (flight := self._flights.take(self._slower)) is not None:
                 now = time.monotonic()
                 avoided = {a for a, until in flight.avoid.items() if until > now}
-                address = self._relays.choose(self._gone | avoided)
+                address = self._relays.choose(self._out | avoided)
                 if address is None:
                     self._flights.back(flight)
                     self._stop.wait(_PAUSE_S / 2)
@@ -258,7 +269,7 @@ class Download:
     def _slower(self, flight: Flight, left_s: float) -> Collection[str] | None:
         assert flight.address is not None
         rest = flight.size - flight.received
-        return self._relays.slower(flight.address, rest, left_s, self._gone)
+        return self._relays.slower(flight.address, rest, left_s, self._out)
 
     def _note(self, address: str, error: RelayError) -> None:
         if isinstance(error, RelayLied):
@@ -267,6 +278,8 @@ class Download:
             if error.gone:
                 self._gone.add(address)
         else:
+            if isinstance(error, RelayUnverified):
+                self._unverified[address] = error
             self._relays.failed(address)
             self._counters.add("transfers_broken_total")
             logger.info("version %d: %s", self.version, error)

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from prime_core.shardcast.client import Client
+from prime_core.shardcast.connection import RelayUnverified
 from prime_core.shardcast.download import Download, VersionFailed
 from prime_core.shardcast.folder import held
 from prime_core.shardcast.following import follow
@@ -40,6 +41,7 @@ def fetch_version(client: Client, version: int | None) -> Incoming:
 
     Raises:
         VersionFailed: no relay has it, or gives it.
+        RelayUnverified: no relay has a certificate that this machine accepts.
         StoreError: the directory is another's, or its disk can't hold the version.
     """
     with held(client.shelf.root):
@@ -48,12 +50,25 @@ def fetch_version(client: Client, version: int | None) -> Incoming:
 
 def _fetch(client: Client, version: int | None) -> Incoming:
     client.shelf.recover()
-    client.probe()
+    failures = client.probe()
+    unverified = [each for each in failures.values() if isinstance(each, RelayUnverified)]
+    if len(unverified) == len(client.relays.addresses):
+        raise unverified[0]
+    known = client.versions()
     if version is None:
-        whole = [number for number, sealed in client.versions().items() if sealed]
+        whole = [number for number, sealed in known.items() if sealed]
         if not whole:
             raise VersionFailed("no relay has a whole version")
         version = max(whole)
+    elif version not in known and client.shelf.get(version) is None:
+        patience = client.settings.stall_s
+        until = time.strftime("%H:%M:%S", time.localtime(time.time() + patience))
+        logger.warning(
+            "version %d: no relay has it, they have %s; it's waited for until %s",
+            version,
+            f"{min(known)} to {max(known)}" if known else "none",
+            until,
+        )
     download = client.download(version)
     ended = threading.Event()
     teller = threading.Thread(target=_tell_progress, args=(download, ended), daemon=True)

@@ -18,6 +18,7 @@ ALPHA = 0.3  # weight of a new measurement in both averages; shardcast 0.3.2 has
 HEAL = 0.01  # what every report gives back of a relay's success rate; likewise
 FIRST_BAN_S = 30.0
 LONGEST_BAN_S = 3600.0
+FORGIVEN_S = 3600.0
 FASTER = 1.5  # times: one that is only a little faster isn't worth a new request
 ASKING_S = 0.1
 _LEAST_BANDWIDTH = 1024.0  # bytes/s: no relay's weight is zero
@@ -128,10 +129,16 @@ class Relays:
             self._heal()
 
     def lied(self, address: str) -> None:
-        """It served what can't be right: leave it out, twice as long each time."""
+        """It served what can't be right: leave it out, twice as long each time.
+
+        An hour without a lie forgives one: a shard that a disk corrupted now and then, over
+        months, must not keep an honest relay out for an hour.
+        """
         with self._lock:
             relay = self._relays[address]
             relay.success = 0.0
+            honest_s = max(0.0, self._clock() - relay.banned_until)
+            relay.lies = max(0, relay.lies - int(honest_s / FORGIVEN_S))
             ban = min(FIRST_BAN_S * 2**relay.lies, LONGEST_BAN_S)
             relay.lies += 1
             relay.banned_until = self._clock() + ban

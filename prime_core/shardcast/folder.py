@@ -11,7 +11,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from prime_core.api.errors import FormatError, IntegrityError, StoreError
@@ -23,8 +23,9 @@ logger = logging.getLogger(__name__)
 
 LOCK = ".lock"
 
-# Names of a version's files here; those that start with a dot are temporary.
+# A version's files here; names that start with a dot are temporary, of the file system too.
 _MADE = re.compile(r"header\.json|shard-\d{5,6}\.json|seal\.json|weights\.safetensors|\..*")
+_SEAL = "seal.json"  # goes first: a version without it is none for who reads the directory
 _OF_A_RUN = (layout.RUN, layout.LOCK, layout.KEYS, layout.STEPS, layout.TASKS, layout.OUTCOMES)
 _ELSEWHERE = "choose another --dir, an empty one"
 
@@ -93,6 +94,19 @@ def versions(root: Path, signer: str, run_id: str) -> dict[int, bytes]:
         found[version] = _header(directory)
         _refuse_others(found[version], signer, run_id, directory)
     return found
+
+
+def remove(directory: Path) -> None:
+    """Remove the files of a version that a relay or client makes, and the directory if it's empty.
+
+    What can't be removed stays; `versions` tells of it at the next start.
+    """
+    with suppress(OSError):
+        entries = sorted(directory.iterdir(), key=lambda each: each.name != _SEAL)
+        for each in entries:
+            if _MADE.fullmatch(each.name):
+                each.unlink(missing_ok=True)
+        directory.rmdir()
 
 
 def _header(directory: Path) -> bytes:

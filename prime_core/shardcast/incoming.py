@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import threading
 from pathlib import Path
 
 from blake3 import blake3
 
 from prime_core.api.errors import IntegrityError, StoreError
+from prime_core.shardcast import folder
 from prime_core.shardcast.library import Span
 from prime_core.store import layout
 from prime_core.store.objects import MESSAGE_LIMIT
@@ -155,10 +155,13 @@ class Incoming:
         path = self.weights if self._renamed else self.directory / PART
         return Span(path, index * header.shard_size, header.size_of_shard(index))
 
-    def recover(self) -> None:
+    def recover(self, stop: threading.Event | None = None) -> None:
         """Read what is on disk; hash every shard that has a line.
 
         A partial version keeps its checked shards from the front; a sealed one must be whole.
+
+        Args:
+            stop: ends it after the shard that is being hashed; nothing is lost.
 
         Raises:
             PrimeError: nothing of it can be used.
@@ -171,8 +174,13 @@ class Incoming:
             file = _File(path, os.O_RDONLY if sealed else os.O_RDWR)
             if not sealed:
                 file.extend(self.reader.header.total_size)
+            found, size = os.fstat(file.number).st_size, self.reader.header.total_size
+            if found != size:
+                raise IntegrityError(f"{found} bytes where {size} belong", where=str(path))
             self._file, self._renamed, self.servable = file, renamed, 1
             for shard in self.reader.shards:
+                if stop is not None and stop.is_set():
+                    return
                 if self._hash(file, shard.index, shard.size) == shard.blake3:
                     with self._lock:
                         self._done.add(shard.index)
@@ -184,10 +192,10 @@ class Incoming:
         self.checked.set()
 
     def discard(self) -> None:
-        """Remove it from the disk; whoever has the file open goes on reading."""
+        """Remove its files from the disk; whoever has one open goes on reading."""
         with self._lock:
             self._file = None
-            shutil.rmtree(self.directory, ignore_errors=True)
+            folder.remove(self.directory)
 
     def _read_messages(self) -> None:
         while not self.reader.sealed:

@@ -93,7 +93,7 @@ class Shelf:
                 continue
             try:
                 if stop is None or not stop.is_set():
-                    entry.recover()
+                    entry.recover(stop)
             except PrimeError as error:
                 logger.warning("version %d is dropped: %s", version, error)
                 with self._lock:

@@ -94,6 +94,20 @@ def test_a_liar_is_left_out_twice_as_long_each_time() -> None:
     assert relays.choose() is None
 
 
+def test_lies_are_forgiven_with_the_time() -> None:
+    clock = Clock()
+    relays = Relays([A], clock=clock)
+    for _ in range(30):  # a corrupted shard a week costs half a minute each time, not an hour
+        relays.lied(A)
+        clock.now += FIRST_BAN_S
+        assert relays.banned() == []
+        clock.now += 7 * 24 * 3600
+    for _ in range(3):
+        relays.lied(A)
+        clock.now = relays[A].banned_until
+    assert relays[A].lies == 3, "nothing is forgiven while it lies"
+
+
 def test_an_address_may_ask_so_often_and_no_more() -> None:
     clock = Clock()
     limit = RateLimit(10, clock)

@@ -25,6 +25,7 @@ from prime_core.api.errors import StoreError
 from prime_core.shardcast.client import Client
 from prime_core.shardcast.fetching import fetch_version
 from prime_core.shardcast.folder import held
+from prime_core.shardcast.incoming import Incoming
 from prime_core.shardcast.relay import Puller
 from prime_core.shardcast.shelf import Shelf
 from prime_core.store import layout
@@ -43,7 +44,7 @@ def test_a_directory_of_another_signer_or_run_is_refused_and_stays_as_it_is(
     signer, run = (OTHER, RUN) if other == "signer" else (SIGNER, "another")
     for version in range(3):
         publish(tmp_path / "theirs", version, signer=signer, run=run)
-    publish(tmp_path / "run", 3 - 3)
+    publish(tmp_path / "run", 0)
     before = everything(tmp_path / "theirs")
     with origin(tmp_path / "run") as url:
         one = client([url], tmp_path / "theirs")
@@ -132,6 +133,49 @@ def test_a_recovery_ends_with_the_process_and_drops_nothing(tmp_path: Path) -> N
     entry = again.get(1)
     assert entry is not None
     assert entry.checked.is_set(), "whoever waits for it must not wait for ever"
+
+
+def test_a_recovery_ends_after_the_shard_that_is_being_hashed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(tmp_path / "run", 0)
+    with origin(tmp_path / "run") as up:
+        client([up], tmp_path / "client").fetch(0)
+    stop, hashed, real = threading.Event(), [], Incoming._hash
+
+    def hash_then_stop(entry: Incoming, file: object, index: int, size: int) -> bytes:
+        hashed.append(index)
+        if index == 2:
+            stop.set()
+        return real(entry, file, index, size)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Incoming, "_hash", hash_then_stop)
+    again = Shelf(tmp_path / "client", SIGNER.address, RUN)
+    again.recover(stop)
+    assert hashed == [0, 1, 2]
+    assert again.whole() == []
+    assert (tmp_path / "client" / layout.policy_weights_path(0)).exists()
+
+
+def test_bytes_after_a_files_end_are_never_passed_as_checked(tmp_path: Path) -> None:
+    data = publish(tmp_path / "run", 0)
+    with origin(tmp_path / "run") as url:
+        held_file = fetch_version(client([url], tmp_path / "client"), 0).weights
+        with held_file.open("ab") as file:
+            file.write(b"junkjunk!")
+        assert fetch_version(client([url], tmp_path / "client"), 0).weights.read_bytes() == data
+
+
+def test_a_version_that_goes_takes_nothing_else_with_it(tmp_path: Path) -> None:
+    publish(tmp_path / "run", 0)
+    with origin(tmp_path / "run") as url:
+        one = client([url], tmp_path / "client")
+        directory = one.fetch(0).directory
+        (directory / "notes.txt").write_text("mine")
+        (directory / "more").mkdir()
+        one.shelf.drop(0)
+    assert sorted(path.name for path in directory.iterdir()) == ["more", "notes.txt"]
+    assert (directory / "notes.txt").read_text() == "mine"
 
 
 def test_nobody_waits_for_a_recovery_that_failed(tmp_path: Path) -> None:

@@ -60,4 +60,6 @@ def test_names_shapes_and_dtypes_count() -> None:
     assert fingerprint([("a", values), ("b", values + 1)]) == fingerprint(
         [("b", values + 1), ("a", values)]
     )
+    parts = {fingerprint([], [("a", each)]) for each in (of(values), of(values + 1))}
+    assert len(parts) == 2
     assert of(torch.empty(0)) == of(torch.empty(0))

@@ -21,6 +21,7 @@ from vllm.model_executor.layers.vocab_parallel_embedding import VocabParallelEmb
 from vllm.v1.sample.logits_processor import BatchUpdate, LogitsProcessor, MoveDirectionality
 
 from prime_core.engines.vllm.fingerprint import fingerprint
+from prime_core.engines.vllm.packing import packed, watch_packing
 from prime_core.engines.vllm.prefills import PrefillCapture
 from prime_core.engines.vllm.racing import race
 from prime_core.engines.vllm.slots import Slot, slot_of
@@ -53,6 +54,7 @@ class _Capture:
 
 
 _CAPTURE = _Capture()
+watch_packing()
 
 
 class RaceProcessor(LogitsProcessor):  # type: ignore[misc]  # vLLM is unknown to mypy here
@@ -202,7 +204,8 @@ class Extension:
 
     def prime_weights(self) -> str:
         """A fingerprint of every parameter as it is loaded now; equal only if nothing changed."""
-        return fingerprint(self.model_runner.get_model().named_parameters())
+        model = self.model_runner.get_model()
+        return fingerprint(model.named_parameters(), packed(model))
 
 
 def tensor_bytes(tensor: torch.Tensor) -> bytes:

@@ -22,13 +22,21 @@ _SHIFT, _KEPT = 29, (1 << 35) - 1
 _CHUNK = 1 << 20
 
 
-def fingerprint(parameters: Iterable[tuple[str, torch.Tensor]]) -> str:
-    """SHA-256 (hex) over the names and sums of named tensors, in the names' order."""
+def fingerprint(
+    parameters: Iterable[tuple[str, torch.Tensor]], others: Iterable[tuple[str, str]] = ()
+) -> str:
+    """SHA-256 (hex) over the names and sums of named tensors, in the names' order.
+
+    Args:
+        others: names and fingerprints of further ones.
+    """
     digest = hashlib.sha256()
     for name, parameter in sorted(parameters, key=lambda named: named[0]):
         total, rest = _sum(parameter.detach())
         digest.update(f"{name}\0{parameter.dtype}\0{tuple(parameter.shape)}\0{total}\0".encode())
         digest.update(rest)
+    for name, mark in sorted(others):
+        digest.update(f"{name}\0{mark}\0".encode())
     return digest.hexdigest()
 
 

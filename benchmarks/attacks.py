@@ -23,11 +23,12 @@ from typing import Any
 
 from attacking.kept import Kept
 from attacking.tokens import by_tokens
+from attacking.verifiers import by_sort
 
 from prime_core.config.sections import RunConfig
 from prime_core.testing.attacks import honesty, playing, staleness, table
-from prime_core.testing.attacks.attack import Attempt
-from prime_core.testing.attacks.catalogue import MODELS, TEXTS
+from prime_core.testing.attacks.attack import Attempt, UnfitError
+from prime_core.testing.attacks.catalogue import BY_NAME, MODELS, TEXTS
 from prime_core.testing.attacks.fuzz import fuzz, small
 from prime_core.testing.attacks.judging import Judge
 from prime_core.testing.attacks.prepared import prepare_smollm2, prepare_tiny
@@ -36,7 +37,7 @@ from prime_core.testing.attacks.world import World, open_world
 ALONE = ("termination", "logprobs", "sampling", "replay", "toploc")
 RATES = (1e-6, 1e-5, 1e-4, 1e-3)
 LAGS = (1, 2, 4, 8)
-PARTS = "honest,attacks,alone,stale,tokens,fuzz"
+PARTS = "honest,attacks,alone,stale,tokens,fuzz,verifiers"
 
 
 def prepare(options: argparse.Namespace, folder: Path, **values: Any) -> RunConfig:
@@ -46,7 +47,7 @@ def prepare(options: argparse.Namespace, folder: Path, **values: Any) -> RunConf
         return prepare_smollm2(folder, **values)
     if options.vllm:
         values["heads"] = 2  # vLLM on a CPU wants heads of 32 channels
-    return prepare_tiny(folder, **values)
+    return prepare_tiny(folder, kind=options.kind, reward=options.reward, **values)
 
 
 def main() -> None:
@@ -60,13 +61,18 @@ def main() -> None:
     parser.add_argument("--honest", type=int, default=3000, help="honest groups")
     parser.add_argument("--fuzz", type=int, default=100_000, help="mutated files")
     parser.add_argument("--vllm", help="interpreter with vLLM: honest nodes that use it, too")
+    parser.add_argument("--kind", default="addition", help="of the tasks; retry: conversations")
+    parser.add_argument("--reward", default="task_minus_length", help="or task: often all equal")
+    parser.add_argument("--attack", action="append", default=[], help="only this one; repeated")
+    parser.add_argument("--cases", type=Path, action="append", default=[],
+                        help="JSONL of cases: their attacks are shown, too")  # fmt: skip
     parser.add_argument("--only", default=PARTS)
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--out", type=Path, help="keep every result there, as JSON")
     options = parser.parse_args()
     if options.quick:
         options.count, options.honest, options.fuzz = 8, 32, 500
-    named = ("model", "dtype", "size", "count", "honest", "fuzz", "vllm")
+    named = ("model", "dtype", "size", "count", "honest", "fuzz", "vllm", "kind", "reward")
     kept = Kept(options.out, {name: getattr(options, name) for name in named})
     show = table.markdown if options.markdown else table.text
 
@@ -90,18 +96,25 @@ def run(world: World, options: Any, parts: set[str], say: Any, kept: Kept) -> No
         noises = honest(world, judge, options, kept)
         say("honest nodes", [table.noise_row(each) for each in noises])
         say("cost of the checks", table.cost_rows(noises))
+    if "verifiers" in parts:
+        say("completions that attack verifiers", by_sort(prepare, options, kept))
     if not parts & {"attacks", "stale", "alone", "tokens", "fuzz"}:
         return
     attempts = playing.base(world, judge, options.count)
     if "attacks" in parts:
         results = []
-        for attack in playing.chosen(world, ()):
+        for attack in playing.chosen(world, options.attack):
 
             def play(attack: Any = attack) -> dict[str, Any]:
                 return table.values([playing.play(world, judge, attack, attempts)])[0]
 
-            results.append(table.result_of(kept.get("attacks", attack.name, play)))
+            try:
+                results.append(table.result_of(kept.get("attacks", attack.name, play)))
+            except UnfitError as error:
+                print(f"{attack.name} isn't played: {error.what}", flush=True)
         say("dishonest nodes", [table.attack_row(each) for each in results])
+        harms = [table.harm_row(each) for each in results if BY_NAME[each.attack].hear]
+        say("what they did to others", harms)
     if "stale" in parts:
         say("stale weights", stale(world, judge, attempts, options, kept))
     if "alone" in parts:

@@ -84,6 +84,7 @@ class Attack:
         why: the reason where it isn't always caught; "" where it must be.
         hear: plays honest and forged files to a validator of their own, where the attack aims at
             somebody else; by default each forged file is judged for itself.
+        aims_at: what must stay as it was, then.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Attack:
     needs: Literal["", "length_budget", "multi_turn", "gold"] = ""
     why: str = ""
     hear: Hear | None = None
+    aims_at: str = ""
 
 
 def write(

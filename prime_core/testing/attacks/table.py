@@ -21,11 +21,22 @@ def attack_row(result: Result) -> Row:
     return {
         "attack": result.attack,
         "fakes": attack.fakes,
-        "caught by": _counts(result.by),
+        "caught by": counts(result.by),
         "caught": f"{result.caught}/{result.files}",
         "at least": f"{100 * result.bound:.1f} %",
         "ends as": "/".join(sorted(result.severities)),
         "ms": f"{1e3 * result.cpu_s:.1f}",
+    }
+
+
+def harm_row(result: Result) -> Row:
+    """What an attack on somebody else did to him, one line."""
+    bound = upper_bound(result.harmed, result.files)
+    return {
+        "attack": result.attack,
+        "aims at": BY_NAME[result.attack].aims_at,
+        "harmed": f"{result.harmed}/{result.files}",
+        "at most": f"{100 * bound:.2f} %",
     }
 
 
@@ -59,7 +70,7 @@ def power_row(power: Power) -> Row:
         "weights moved": f"{power.moved:.1e}",
         "caught": f"{power.caught}/{power.files}",
         "at least": f"{100 * power.bound:.1f} %",
-        "caught by": _counts(power.by),
+        "caught by": counts(power.by),
     }
 
 
@@ -126,7 +137,7 @@ def _fields(kind: type[Result | Noise | Power], values: Mapping[str, Any]) -> di
     return {name: values[name] for name in kind.__slots__ if name in values}
 
 
-def _counts(by: Mapping[str, int]) -> str:
+def counts(by: Mapping[str, int]) -> str:
     """Checks with how often each was first, most often first."""
     named = {name: count for name, count in by.items() if name}
     if len(named) == 1:

@@ -78,7 +78,7 @@ def padded(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attem
 def _padded(world: World, row: RolloutRow, rng: Random) -> list[int]:
     """What it said, at least half of the limit left to repeat its last word."""
     limit = world.facts.max_tokens
-    tokens = _open(world, row)[: limit // 2] or _words(world, 1, rng)
+    tokens = _open(world, row)[: limit // 2] or words(world, 1, rng)
     return [*tokens, *[tokens[-1]] * (limit - len(tokens))]
 
 
@@ -87,7 +87,7 @@ def overlong(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Att
     changed = []
     for attempt in attempts:
         row = attempt.rows[0]
-        tokens = [*_padded(world, row, rng), *_words(world, 4, rng)]
+        tokens = [*_padded(world, row, rng), *words(world, 4, rng)]
         longer = replace(row, max_tokens=row.max_tokens + 4)
         changed.append({0: saying(longer, tokens, "length")})
     return reword(world, attempts, changed)
@@ -106,7 +106,7 @@ def in_all_rows(edit: Edit) -> Forge:
     return forge
 
 
-def _words(world: World, count: int, rng: Random) -> list[int]:
+def words(world: World, count: int, rng: Random) -> list[int]:
     """Tokens that end nothing."""
     facts = world.facts
     size = min(facts.vocabulary, len(world.tokenizer))
@@ -115,7 +115,7 @@ def _words(world: World, count: int, rng: Random) -> list[int]:
     return rng.choices(plain, k=count)
 
 
-def _end(world: World) -> int:
+def end(world: World) -> int:
     return min(world.facts.stop_ids)
 
 
@@ -127,19 +127,19 @@ def _open(world: World, row: RolloutRow) -> list[int]:
 def suffix(world: World, row: RolloutRow, rng: Random) -> Said:
     """An honest completion, then planted words, then the end."""
     poison, room = _planted(world, 1, rng)
-    return [*_open(world, row)[:room], *poison, _end(world)], "stop"
+    return [*_open(world, row)[:room], *poison, end(world)], "stop"
 
 
 def after_the_end(world: World, row: RolloutRow, rng: Random) -> Said:
     """Planted words behind the end token, where a verifier doesn't look."""
     poison, room = _planted(world, 2, rng)
-    return [*_open(world, row)[:room], _end(world), *poison, _end(world)], "stop"
+    return [*_open(world, row)[:room], end(world), *poison, end(world)], "stop"
 
 
 def prefix(world: World, row: RolloutRow, rng: Random) -> Said:
     """Planted words, then what the model said."""
     poison, room = _planted(world, 1, rng)
-    return [*poison, *_open(world, row)[:room], _end(world)], "stop"
+    return [*poison, *_open(world, row)[:room], end(world)], "stop"
 
 
 def _planted(world: World, ends: int, rng: Random) -> tuple[list[int], int]:
@@ -152,7 +152,7 @@ def _planted(world: World, ends: int, rng: Random) -> tuple[list[int], int]:
     if room < 1:
         raise UnfitError(f"a rollout of {world.facts.max_tokens} tokens has no room to plant words")
     count = min(POISON, (room + 1) // 2)
-    return _words(world, count, rng), room - count
+    return words(world, count, rng), room - count
 
 
 def within(world: World, row: RolloutRow, rng: Random) -> Said:
@@ -172,7 +172,7 @@ def one_token(world: World, row: RolloutRow, rng: Random) -> Said:
 
 
 def _other(world: World, token: int, rng: Random) -> int:
-    while (found := _words(world, 1, rng)[0]) == token:
+    while (found := words(world, 1, rng)[0]) == token:
         pass
     return found
 
@@ -189,7 +189,7 @@ def out_of_turns(world: World, row: RolloutRow, rng: Random) -> Said:
 
 def ended_early(world: World, row: RolloutRow, rng: Random) -> Said:
     """Half of it, and an end token that wasn't drawn."""
-    return [*_half(world, row), _end(world)], "stop"
+    return [*_half(world, row), end(world)], "stop"
 
 
 def _half(world: World, row: RolloutRow) -> list[int]:
@@ -202,7 +202,7 @@ def forced(world: World, row: RolloutRow, rng: Random) -> Said:
     """Somebody else's words altogether."""
     room = world.facts.max_tokens - 1
     count = min(room, max(4, row.length - 1))
-    return [*_words(world, count, rng), _end(world)], "stop"
+    return [*words(world, count, rng), end(world)], "stop"
 
 
 def golden(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
@@ -213,7 +213,7 @@ def golden(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attem
         said = {group.group_id: _gold(world, group.environment, group.task) for group in plan}
         changed.append(
             {
-                index: saying(row, [*said[row.group_id], _end(world)], "stop")
+                index: saying(row, [*said[row.group_id], end(world)], "stop")
                 for index, row in enumerate(attempt.rows)
             }
         )
@@ -225,23 +225,6 @@ def _gold(world: World, environment: str, task: int) -> list[int]:
     text = world.recomputer.loop.run(pool.gold(task))
     tokens = world.tokenizer.encode(text, add_special_tokens=False)
     return list(tokens[: world.facts.max_tokens - 1])
-
-
-def hostile(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
-    """Words made to break a verifier or its sandbox, with the full score claimed for them."""
-    texts = (
-        "9" * 200, "__import__('os')._exit(0)", "1e999999999", "\\boxed{" * 40, "0" * 64 + "=",
-        "\u202e1", "{" * 64, "10**10**10",
-    )  # fmt: skip
-    changed = []
-    for attempt in attempts:
-        index = longest(attempt.rows)
-        tokens = world.tokenizer.encode(rng.choice(texts), add_special_tokens=False)
-        special = {*world.facts.stop_ids, *world.tokenizer.all_special_ids}
-        plain = [t for t in tokens if t not in special] or _words(world, 8, rng)
-        said = [*plain[: world.facts.max_tokens - 1], _end(world)]
-        changed.append({index: saying(attempt.rows[index], said, "stop")})
-    return reword(world, attempts, changed)
 
 
 def environments_words(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:

@@ -37,6 +37,14 @@ class Relay:
     banned_until: float = 0.0
     busy: int = 0  # transfers that run now
 
+    def measure(self, size: int, seconds: float) -> None:
+        """So many bytes took so long."""
+        measured = size / max(seconds, 1e-6)
+        if self.bandwidth is None:
+            self.bandwidth = measured
+        else:
+            self.bandwidth += ALPHA * (measured - self.bandwidth)
+
 
 class Relays:
     """All relays of one client; used by several threads.
@@ -114,12 +122,13 @@ class Relays:
         with self._lock:
             relay = self._relays[address]
             relay.success += ALPHA * (1 - relay.success)
-            measured = size / max(seconds, 1e-6)
-            if relay.bandwidth is None:
-                relay.bandwidth = measured
-            else:
-                relay.bandwidth += ALPHA * (measured - relay.bandwidth)
+            relay.measure(size, seconds)
             self._heal()
+
+    def measured(self, address: str, size: int, seconds: float) -> None:
+        """So much of a transfer came before it was cancelled: no failure, but it says how fast."""
+        with self._lock:
+            self._relays[address].measure(size, seconds)
 
     def failed(self, address: str) -> None:
         """A request failed; its bandwidth isn't touched, as nothing was measured."""

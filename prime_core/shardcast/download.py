@@ -133,6 +133,7 @@ class Download:
                 self._queue(entry)
                 while not entry.complete:
                     self._check()
+                    self._flights.relieve(self._slower)
                     if entry.reader.sealed:
                         self._stop.wait(0.01)
                     else:
@@ -235,6 +236,8 @@ class Download:
                 try:
                     self._fetch(connections[address], flight)
                 except Cancelled:
+                    came, took = flight.received - flight.start, time.monotonic() - flight.since
+                    self._relays.measured(address, came, took)
                     self._landing.cancelled(flight)
                     self._flights.back(flight)
                 except Unclear:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from blake3 import blake3
 
 NEAR = 0.75
+FAR_SLOWER, LONG_S = 8.0, 30.0
 _SETTLED_S = 0.25  # before that nobody knows how fast a transfer is
 _LOOK_S = 0.05
 _ASIDE_S = 10.0  # a relay isn't asked again so soon for a shard that was taken from it
@@ -163,6 +164,20 @@ class Flights:
                 flight.cancelled = flight.taken_over = True
                 flight.avoid |= dict.fromkeys(avoid, now + _ASIDE_S)
                 return
+
+    def relieve(self, slower: Slower) -> None:
+        """Have a faster relay go on with the slowest flight, also where every thread has one.
+
+        All may be at a relay that gives little more than the least. While shards wait, a flight may
+        take eight times as long as elsewhere, or half a minute more: relays that share a link
+        differ.
+        """
+
+        def far_slower(flight: Flight, left_s: float) -> Collection[str] | None:
+            return slower(flight, max(left_s / FAR_SLOWER, left_s - LONG_S))
+
+        with self._condition:
+            self.take_over(far_slower if self._waiting else slower)
 
     def _room(self) -> bool:
         return sum(not flight.near for flight in self._flying.values()) < self._far

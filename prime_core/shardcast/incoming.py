@@ -16,6 +16,7 @@ from blake3 import blake3
 from prime_core.api.errors import IntegrityError, StoreError
 from prime_core.shardcast import folder
 from prime_core.shardcast.library import Span
+from prime_core.shardcast.weights_file import WeightsFile
 from prime_core.store import layout
 from prime_core.store.objects import MESSAGE_LIMIT
 from prime_core.store.partial import ManifestReader
@@ -43,7 +44,7 @@ class Incoming:
         self._done: set[int] = set()
         self.checked = threading.Event()  # set once nothing is left to hash of an earlier process
         self._lock = threading.RLock()
-        self._file: _File | None = None
+        self._file: WeightsFile | None = None
         self._renamed = False  # whether the bytes lie under their final name
 
     @property
@@ -71,7 +72,7 @@ class Incoming:
         header = self.reader.header
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            file = _File(self.directory / PART, os.O_RDWR | os.O_CREAT)
+            file = WeightsFile(self.directory / PART, os.O_RDWR | os.O_CREAT)
             file.extend(header.total_size)
             self._write_message(0)
         except OSError as error:
@@ -171,7 +172,7 @@ class Incoming:
         path = self.weights if renamed else self.directory / PART
         try:
             self._read_messages()
-            file = _File(path, os.O_RDONLY if sealed else os.O_RDWR)
+            file = WeightsFile(path, os.O_RDONLY if sealed else os.O_RDWR)
             if not sealed:
                 file.extend(self.reader.header.total_size)
             found, size = os.fstat(file.number).st_size, self.reader.header.total_size
@@ -209,7 +210,7 @@ class Incoming:
                 return
             self.reader.feed(data)
 
-    def _hash(self, file: _File, index: int, size: int) -> bytes:
+    def _hash(self, file: WeightsFile, index: int, size: int) -> bytes:
         digest, offset = blake3(), index * self.reader.header.shard_size
         while size > 0:
             block = os.pread(file.number, min(size, _BLOCK), offset)
@@ -268,41 +269,3 @@ class Incoming:
             fix = "free disk space, or lower the number of kept versions"
             return DiskFull(what, where=where, fix=fix)
         return StoreError(what, where=where)
-
-
-def free_bytes(file: int) -> int:
-    """What an ordinary user may still write to a file's disk."""
-    found = os.fstatvfs(file)
-    return found.f_bavail * found.f_frsize
-
-
-class _File:
-    """An open file that is closed when nobody holds it any more, in whatever thread that is."""
-
-    def __init__(self, path: Path, flags: int) -> None:
-        self.number = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        # The kernel lets one thread at a time write to a file; the others would spin.
-        self.writing = threading.Lock()
-
-    def extend(self, size: int) -> None:
-        """Give it its full size, where the disk has the room; OSError(ENOSPC) where it hasn't.
-
-        The blocks come with each shard: all at once takes a second for some file systems, which
-        everybody further down the tree would wait for.
-        """
-        if size - os.fstat(self.number).st_blocks * 512 > free_bytes(self.number):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        os.ftruncate(self.number, size)
-
-    def reserve(self, offset: int, size: int) -> None:
-        """Have the blocks of a shard before it comes; OSError(ENOSPC) where there are none."""
-        try:
-            with self.writing:
-                os.posix_fallocate(self.number, offset, size)
-        except OSError as error:
-            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
-                raise
-
-    def __del__(self) -> None:
-        if number := getattr(self, "number", None):
-            os.close(number)

@@ -71,6 +71,22 @@ def test_a_version_comes_past_a_relay_that_lies_or_fails(kind: str, tmp_path: Pa
             assert one.relays[liar.url].success < 1
 
 
+def test_a_slow_relay_stops_no_version_while_a_fast_one_stands_by(tmp_path: Path) -> None:
+    """More than the least it gives, so that every connection would stay with it."""
+    publish(tmp_path / "run", 0)
+    data = publish(tmp_path / "run", 1)
+    with Liar(library(tmp_path / "run"), "trickle") as slow, origin(tmp_path / "run") as fast:
+        one = client([slow.url, fast], tmp_path / "client", replace(QUICK, connections=2))
+        prefer(one, slow.url)
+        before = one.relays[slow.url].bandwidth
+        assert one.fetch(1).weights.read_bytes() == data
+        assert one.relays.banned() == []
+        after = one.relays[slow.url].bandwidth
+        assert before is not None
+        assert after is not None
+        assert after < before, "what it gave until it was left counts"
+
+
 @pytest.mark.parametrize("kind", [*LIES, "redirect", "breaks off"])
 def test_a_liar_alone_gives_nothing(kind: str, tmp_path: Path) -> None:
     publish(tmp_path / "run", 0)

@@ -28,7 +28,7 @@ from shardcast_support import (
 from prime_core.api.errors import StoreError
 from prime_core.config.sections import RunConfig
 from prime_core.run.tree import tree
-from prime_core.shardcast import incoming
+from prime_core.shardcast import weights_file
 from prime_core.shardcast.connection import Cancelled
 from prime_core.shardcast.download import VersionFailed
 from prime_core.signing import Signer
@@ -221,7 +221,7 @@ def test_a_full_disk_costs_a_relay_old_versions_and_a_client_an_error(
 
     with origin(tmp_path / "run") as url:
         one = client([url], tmp_path / "client")
-        monkeypatch.setattr(incoming, "free_bytes", free)
+        monkeypatch.setattr(weights_file, "free_bytes", free)
         one.fetch(0)
         one.fetch(1)
         assert one.shelf.whole() == [1], "the oldest made room"
@@ -229,7 +229,7 @@ def test_a_full_disk_costs_a_relay_old_versions_and_a_client_an_error(
         with pytest.raises(StoreError, match="No space left"):
             client([url], tmp_path / "client").fetch(1)
         # Somebody else filled the disk after the version was begun.
-        monkeypatch.setattr(incoming, "free_bytes", lambda file: 10**9)
+        monkeypatch.setattr(weights_file, "free_bytes", lambda file: 10**9)
         monkeypatch.setattr(os, "posix_fallocate", fail)
         with pytest.raises(StoreError, match="No space left"):
             client([url], tmp_path / "another").fetch(1)

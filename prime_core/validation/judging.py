@@ -80,12 +80,10 @@ def ask(checks: Sequence[NamedCheck], context: FileContext) -> Judgement:
         context.asked(named.name)
         try:
             findings = _ask(named, context)
-        except FormatError as error:
-            # the file can't be decoded, and no check `schema` stands before this one to say so
-            where = f"{error.where}: " if error.where else ""
-            findings = [Finding("reject", f"{where}{error.what}")]
         except (StoreError, HostError):
             raise  # ours, not the file's: the store or a host is away
+        except OSError as error:  # a full or broken disk here
+            raise StoreError(str(error), where=f"check {named.name}", fix="mend it") from error
         except Exception as error:
             said = error.what if isinstance(error, PrimeError) else str(error)
             what = f"{type(error).__name__}: {said}"
@@ -103,7 +101,11 @@ def ask(checks: Sequence[NamedCheck], context: FileContext) -> Judgement:
 
 def _ask(named: NamedCheck, context: FileContext) -> Sequence[Finding]:
     if named.check.stage != "file":
-        context.decode()
+        try:
+            context.decode()
+        except FormatError as error:  # no check `schema` stands before this one to say so
+            where = f"{error.where}: " if error.where else ""
+            return [Finding("reject", f"{where}{error.what}")]
     found = list(named.check.check(context.view, context))
     rows = range(len(context.view.rows))
     for finding in found:

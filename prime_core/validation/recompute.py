@@ -16,12 +16,14 @@ import numpy as np
 
 from prime_core.api import (
     EngineError,
+    FormatError,
     InferenceEngine,
     IntegrityError,
     PolicyFiles,
     PrefillRequest,
     PrimeError,
     RolloutView,
+    StoreError,
 )
 from prime_core.api.check_facts import Rescored, RowPrefill
 from prime_core.assignment import AssignmentKey, EnvironmentShare, assign, beacon
@@ -53,6 +55,18 @@ class EventLoop:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+def of_store(read: Callable[[int], _R]) -> Callable[[int], _R]:
+    """A reader of policies for which a damaged one is the store's fault, and no file's."""
+
+    def reading(version: int) -> _R:
+        try:
+            return read(version)
+        except (FormatError, IntegrityError) as error:
+            raise StoreError(error.what, where=error.where, fix=error.fix) from error
+
+    return reading
 
 
 class Planned(Protocol):

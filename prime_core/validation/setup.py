@@ -42,7 +42,7 @@ from prime_core.validation.conversation import Endings
 from prime_core.validation.judging import NamedCheck
 from prime_core.validation.pending import Pending
 from prime_core.validation.reading import Reader
-from prime_core.validation.recompute import EventLoop, Recomputer
+from prime_core.validation.recompute import EventLoop, Recomputer, of_store
 from prime_core.validation.rescoring import Rescorer
 from prime_core.validation.tools import ValidatorTools
 
@@ -253,8 +253,8 @@ def _recomputer(
     return Recomputer(
         run_id=lock.run_id,
         engine=engine,
-        fetch=fetch,
-        seal=lru_cache(maxsize=None)(lambda version: read_seal(store, version)),
+        fetch=of_store(fetch),
+        seal=of_store(lru_cache(maxsize=None)(lambda version: read_seal(store, version))),
         shares=environment_shares(config, tasks),
         planner_of=planner_of,
         rescorer=Rescorer(pools, chat, endings),

@@ -23,6 +23,7 @@ from prime_core.testing.toy_submission import ToyContext, toy_submission
 from prime_core.validation.context import FileContext, Surroundings
 from prime_core.validation.decoys import show_decoy
 from prime_core.validation.judging import NamedCheck, ask, verdict_of
+from prime_core.validation.recompute import of_store
 
 SEED = bytes(range(32))
 AUDIT = "0x" + "0" * 130
@@ -125,9 +126,21 @@ def test_a_check_that_raises_costs_the_file_its_turn_and_accuses_nobody(error: E
     assert "check1" in found.reason
 
 
-def test_a_store_that_is_away_is_not_the_files_fault() -> None:
+@pytest.mark.parametrize("error", [StoreError("disk gone"), OSError(28, "disk full")])
+def test_a_store_that_is_away_is_not_the_files_fault(error: Exception) -> None:
     with pytest.raises(StoreError):
-        verdict(Says(error=StoreError("disk gone")))
+        verdict(Says(error=error))
+
+
+@pytest.mark.parametrize("error", [FormatError("damaged"), IntegrityError("another hash")])
+def test_a_damaged_policy_is_not_the_files_fault(error: Exception) -> None:
+    def read(version: int) -> bytes:
+        raise error
+
+    with pytest.raises(StoreError, match=str(error)):
+        of_store(read)(3)
+    assert of_store(bytes)(2) == bytes(2)
+    assert verdict(Says(error=error)).severity == "drop"
 
 
 def test_a_file_that_cannot_be_decoded_is_rejected_without_a_check_schema() -> None:

@@ -195,6 +195,8 @@ def test_a_request_that_cannot_be_served_is_refused_by_name(vllm_engine: VllmEng
         (replace(good, max_tokens=0), "max_tokens 0"),
         (replace(good, temperature=-1.0), "temperature -1"),
         (replace(good, temperature=float("nan")), "temperature nan"),
+        (replace(good, temperature=1e-40), "temperature 1e-40"),
+        (replace(good, seed=1 << 63), "isn't within 63 bits"),
         (replace(good, max_tokens=2000), "exceed the context of 1024"),
         (replace(good, token_ids=(1, 1 << 40)), "is none of the model's"),
     ):

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from prime_core.api.errors import FormatError
+from prime_core.shardcast.asking import ask_all
 from prime_core.shardcast.choosing import Relays, Rule
 from prime_core.shardcast.connection import (
     Connection,
@@ -68,11 +69,14 @@ class Client:
         self.proofs = Proofs(shelf)
 
     def probe(self) -> dict[str, RelayError]:
-        """Measure every relay with its probe file, all at once; what kept relays from answering."""
-        failures: dict[str, RelayError] = {}
+        """Measure every relay with its probe file, all at once; what kept relays from answering.
 
-        def measure(address: str) -> None:
-            started = time.monotonic()
+        One that is late isn't waited for; its bandwidth is what it can be at most.
+        """
+        failures: dict[str, RelayError] = {}
+        started = time.monotonic()
+
+        def measure(address: str) -> bool:
             try:
                 with self.connection(address) as connection:
                     connection.get_into("/probe.bin", PROBE_BYTES, lambda data: None)
@@ -81,48 +85,41 @@ class Client:
                 failures[address] = error
                 level = logging.WARNING if isinstance(error, RelayUnverified) else logging.INFO
                 logger.log(level, "probe: %s", error)
-            else:
-                self.relays.succeeded(address, PROBE_BYTES, time.monotonic() - started)
+                return False
+            self.relays.succeeded(address, PROBE_BYTES, time.monotonic() - started)
+            return True
 
-        threads = [
-            threading.Thread(target=measure, args=(address,), daemon=True)
-            for address in self.relays.addresses
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return failures
+        for address in ask_all(self.relays.addresses, measure):
+            logger.info("probe: %s is late, and isn't waited for", address)
+            self.relays.measured(address, PROBE_BYTES, time.monotonic() - started)
+        return dict(failures)
 
     def versions(self) -> dict[int, bool]:
-        """The versions that any relay has, and whether whole; relays that can't be asked, or that
-        list what nobody signed, are left out."""
+        """The versions that any relay has, and whether whole; relays that can't be asked, that are
+        late, or that list what nobody signed, are left out."""
         found: dict[int, bool] = {}
         lock = threading.Lock()
 
-        def ask(address: str) -> None:
+        def ask(address: str) -> bool:
             try:
                 with self.connection(address) as connection:
                     listed = self.proofs.proven(connection, read_listing(connection))
             except RelayLied:
                 self.relays.lied(address)
+                return False
             except RelayError as error:
                 self.relays.failed(address)
                 logger.info("versions: %s", error)
-            else:
-                with lock:
-                    for version, whole in listed.items():
-                        found[version] = found.get(version, False) or whole
+                return False
+            with lock:
+                for version, whole in listed.items():
+                    found[version] = found.get(version, False) or whole
+            return True
 
-        threads = [
-            threading.Thread(target=ask, args=(address,), daemon=True)
-            for address in self.relays.addresses
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return found
+        for address in ask_all(self.relays.addresses, ask):
+            logger.info("versions: %s is late, and isn't waited for", address)
+        with lock:
+            return dict(found)
 
     def download(
         self,

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from shardcast_support import QUICK, client, origin, publish
 
-from prime_core.shardcast.connection import RelayUnverified
+from prime_core.shardcast.asking import ask_all
+from prime_core.shardcast.connection import Patience, RelayUnverified
 from prime_core.shardcast.download import VersionFailed
 from prime_core.shardcast.fetching import fetch_version
 
@@ -82,3 +83,28 @@ def test_who_asks_for_a_version_that_nobody_has_is_told_what_there_is(
         caplog.clear()
         fetch_version(one, 1)
         assert "no relay has it" not in caplog.text
+
+
+def test_nobody_waits_for_the_slowest_relay(tmp_path: Path) -> None:
+    """A relay that answers nothing; the patience is one that the test would notice."""
+    publish(tmp_path / "run", 0)
+    data = publish(tmp_path / "run", 1)
+    patient = replace(QUICK, patience=Patience(300.0, least_bytes_per_s=1.0))
+    with socket.create_server(("127.0.0.1", 0)) as silent, origin(tmp_path / "run") as url:
+        relays = [f"http://127.0.0.1:{silent.getsockname()[1]}", url]
+        one = client(relays, tmp_path / "client", patient)
+        began = threading.active_count()
+        assert one.probe() == {}
+        assert one.versions() == {0: True, 1: True}
+        assert threading.active_count() >= began + 2, "the silent one is still being asked"
+        slow, fast = (one.relays[each].bandwidth for each in relays)
+        assert slow is not None
+        assert fast is not None
+        assert slow < fast, "it isn't taken for the best because it was never measured"
+        assert fetch_version(one, None).weights.read_bytes() == data
+
+
+def test_all_are_waited_for_where_nobody_has_answered() -> None:
+    asked: list[str] = []
+    assert ask_all(["a", "b"], lambda address: bool(asked.append(address))) == []
+    assert sorted(asked) == ["a", "b"]

@@ -134,7 +134,7 @@ def shard_hashes(config: RunConfig) -> dict[int, list[str]]:
     """Hashes of the published weights by version; they say nothing of keys or nonces."""
     store = open_store(config)
     return {
-        version: [shard.sha256.hex() for shard in policies.read_manifest(store, version).shards]
+        version: [shard.blake3.hex() for shard in policies.read_manifest(store, version).shards]
         for version in policies.sealed_versions(store)
     }
 

@@ -10,6 +10,7 @@ import fcntl
 import logging
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,8 @@ from prime_core.store.objects import MESSAGE_LIMIT
 logger = logging.getLogger(__name__)
 
 LOCK = ".lock"
+PATIENCE_S = 3.0  # for the last instant of a process that was killed
+_LOOK_S = 0.05
 
 # A version's files here; names that start with a dot are temporary, of the file system too.
 _MADE = re.compile(r"header\.json|shard-\d{5,6}\.json|seal\.json|weights\.safetensors|\..*")
@@ -54,18 +57,23 @@ def held(root: Path) -> Iterator[None]:
 
 
 def _lock(lock: int, root: Path) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        pid = os.pread(lock, 20, 0).decode(errors="replace") or "unknown"
-        raise StoreError(
-            f"another process (pid {pid}) uses the directory",
-            where=str(root),
-            fix="end it first, or choose another --dir",
-        ) from error
-    except OSError as error:  # a file system without locks
-        logger.warning("%s can't be locked: %s; use it with one process", root, error.strerror)
-        return
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError as error:
+            if time.monotonic() > deadline:
+                pid = os.pread(lock, 20, 0).decode(errors="replace") or "unknown"
+                raise StoreError(
+                    f"another process (pid {pid}) uses the directory",
+                    where=str(root),
+                    fix="end it first, or choose another --dir",
+                ) from error
+            time.sleep(_LOOK_S)
+        except OSError as error:  # a file system without locks
+            logger.warning("%s can't be locked: %s; use it with one process", root, error.strerror)
+            return
     os.ftruncate(lock, 0)
     os.pwrite(lock, str(os.getpid()).encode(), 0)
 

@@ -22,6 +22,7 @@ from shardcast_support import (
 )
 
 from prime_core.api.errors import StoreError
+from prime_core.shardcast import folder
 from prime_core.shardcast.client import Client
 from prime_core.shardcast.fetching import fetch_version
 from prime_core.shardcast.folder import held
@@ -80,14 +81,23 @@ def test_a_version_with_files_that_no_relay_made_is_refused(tmp_path: Path) -> N
     assert everything(tmp_path / "copy") == before
 
 
-def test_a_directory_serves_one_process_at_a_time(tmp_path: Path) -> None:
+def test_a_directory_serves_one_process_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     publish(tmp_path / "run", 0)
+    monkeypatch.setattr(folder, "PATIENCE_S", 0.1)
     with origin(tmp_path / "run") as url:
         with held(tmp_path / "client"):
             with pytest.raises(StoreError, match="another process") as caught:
                 fetch_version(client([url], tmp_path / "client"), 0)
             assert "--dir" in str(caught.value)
+        monkeypatch.setattr(folder, "PATIENCE_S", 60.0)
+        before = held(tmp_path / "client")
+        before.__enter__()
+        ends = threading.Timer(0.3, before.__exit__, (None, None, None))
+        ends.start()  # as one that was killed may take a moment to be gone
         assert fetch_version(client([url], tmp_path / "client"), 0).complete
+        ends.join()
 
 
 def test_a_relay_that_comes_back_fetches_nothing_that_it_has(

@@ -272,7 +272,7 @@ class Download:
     def _slower(self, flight: Flight, left_s: float) -> Collection[str] | None:
         assert flight.address is not None
         rest = flight.size - flight.received
-        return self._relays.slower(flight.address, rest, left_s, self._out)
+        return self._relays.slower(flight.address, rest, left_s, self._out | flight.taken_from)
 
     def _note(self, address: str, error: RelayError) -> None:
         if isinstance(error, RelayLied):

@@ -38,6 +38,7 @@ class Flight:
         avoid: relays that needn't be asked for it before the given monotonic second.
         start: bytes that were there when the transfer under way began.
         front: what an earlier relay gave of it, where its transfer was taken over.
+        taken_from: relays, each once: where all are slow, more would be waste.
         doubt: who gave bytes that made a wrong shard together: the front, and the other's address.
     """
 
@@ -51,7 +52,7 @@ class Flight:
     digest: blake3 = field(default_factory=blake3)
     cancelled: bool = False
     whole: bool = False  # no delta is asked for any more
-    taken_over: bool = False  # once: where all are slow, taking over again and again is waste
+    taken_from: set[str] = field(default_factory=set)
     front: Part | None = None
     doubt: tuple[Part, str] | None = None
 
@@ -153,7 +154,7 @@ class Flights:
         """With nothing else left to do: have a faster relay go on with the slowest flight."""
         now = self._clock()
         latest = sorted(
-            (flight for flight in self._flying.values() if not flight.taken_over),
+            (each for each in self._flying.values() if not each.cancelled),
             key=lambda each: each.left_s(now),
             reverse=True,
         )
@@ -161,7 +162,9 @@ class Flights:
             left = flight.left_s(now)
             avoid = slower(flight, left) if left > 0 else None
             if avoid is not None:
-                flight.cancelled = flight.taken_over = True
+                assert flight.address is not None
+                flight.cancelled = True
+                flight.taken_from.add(flight.address)
                 flight.avoid |= dict.fromkeys(avoid, now + _ASIDE_S)
                 return
 

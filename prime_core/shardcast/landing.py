@@ -71,8 +71,11 @@ class Landing:
         return (flight.size if delta else count), delta
 
     def cancelled(self, flight: Flight) -> None:
-        """Keep what a transfer has brought that is taken over."""
-        joinable = flight.taken_over and flight.doubt is None and flight.front is None
+        """Keep what a transfer has brought that is taken over; of two relays' bytes at most."""
+        joinable = (
+            flight.address in flight.taken_from and flight.doubt is None and flight.front is None
+        )
+        flight.front = None
         if joinable and 0 < flight.received < flight.size:
             assert flight.address is not None
             flight.front = Part(flight.address, flight.received, flight.digest.digest())

@@ -107,7 +107,7 @@ def test_the_flight_that_lasts_longest_is_taken_over_by_whoever_is_faster() -> N
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_flight_goes_on_from_its_front_and_is_taken_over_once(kept: bool) -> None:
+def test_a_flight_goes_on_from_its_front_and_is_taken_from_a_relay_once(kept: bool) -> None:
     clock = Clock()
     flights = Flights(clock=clock)
     slow = flying(flights, 0, "a", clock)
@@ -127,5 +127,25 @@ def test_a_flight_goes_on_from_its_front_and_is_taken_over_once(kept: bool) -> N
     flights.advance(again, 30)
     clock.now += 1
     assert again.left_s(clock.now) == pytest.approx((70 - 40 * kept) / 30)
-    flights.take_over(lambda flight, left_s: ["b"])
-    assert not again.cancelled, "where all are slow, starting again and again is waste"
+    assert again.taken_from == {"a"}, "whoever is asked for a faster one leaves it out"
+    assert not again.cancelled
+
+
+def test_a_flight_that_keeps_shards_waiting_is_held_to_far_faster_relays() -> None:
+    clock = Clock()
+    flights = Flights(first=1, clock=clock)
+    slow = flying(flights, 0, "a", clock)
+    asked: list[float] = []
+
+    def slower(flight: Flight, left_s: float) -> list[str] | None:
+        asked.append(left_s)
+        return ["a"] if left_s > 100 else None
+
+    slow.received, clock.now = 20, clock.now + 10
+    flights.relieve(slower)  # nothing waits
+    flights.add(1, 100)
+    flights.relieve(slower)
+    slow.received, clock.now = 21, clock.now + 30
+    flights.relieve(slower)
+    assert asked == [40.0, 10.0, pytest.approx(79 * 40 / 21 - 30)]
+    assert slow.cancelled

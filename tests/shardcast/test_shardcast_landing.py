@@ -74,7 +74,7 @@ class World:
         try:
             self.landing.fetch(self.entry, relay, self.flight)  # type: ignore[arg-type]
         except Cancelled:
-            self.flight.taken_over = True
+            self.flight.taken_from.add(relay.address)
             self.landing.cancelled(self.flight)
             self.flights.back(self.flight)
             assert self._take() is self.flight
@@ -90,6 +90,17 @@ def test_a_shard_that_is_taken_over_goes_on_where_it_was(tmp_path: Path) -> None
     fast = Relay("fast", world.right)
     world.fetch(fast)
     assert fast.asked == [1000]
+    assert world.entry.has(0)
+    assert world.blamed == []
+
+
+def test_a_shard_that_is_taken_over_again_comes_whole(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.fetch(Relay("slow", WRONG, 1000))
+    world.fetch(Relay("slow too", WRONG, 2000))
+    fast = Relay("fast", world.right)
+    world.fetch(fast)
+    assert fast.asked == [0], "of three relays nobody could say who lied"
     assert world.entry.has(0)
     assert world.blamed == []
 

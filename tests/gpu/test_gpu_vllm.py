@@ -1,7 +1,7 @@
 """The engine `vllm` on a GPU, with CUDA graphs: the contract, commitments, speed, memory.
 
-`pytest -m gpu -s tests/gpu`; made to end within ten minutes on one H200. Figures are printed, and
-kept under $OUT where that is set.
+`pytest -m gpu -s -W default tests/gpu`; made to end within ten minutes on one H200. Figures are
+printed, and kept under $OUT where that is set.
 """
 
 from __future__ import annotations

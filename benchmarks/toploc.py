@@ -5,8 +5,7 @@
 One thread, CPU seconds throughout. `library` needs the public `toploc` 0.1.6, built from its sdist
 into DIR (tests/toploc/test_toploc_library.py says how), and takes turns with it on the same
 tensors. `overhead` generates with and without commitments in pairs; `verify` generates completions
-of 512 tokens with SmolLM2-135M-Instruct and judges them by one prefill; `growth` does so with the
-beginnings of one completion.
+with SmolLM2-135M-Instruct and judges them by one prefill; `growth` does so with one's beginnings.
 """
 
 from __future__ import annotations
@@ -177,10 +176,9 @@ def overhead(batches: list[int], *, quick: bool) -> Rows:
     return rows
 
 
-def verification(batches: list[int], *, quick: bool) -> Rows:
+def verification(batches: list[int], tokens: int) -> Rows:
     """CPU of generating completions of equal length by CPU of judging them."""
     engine, tokenizer = open_engine()
-    tokens = 64 if quick else 512
     rows: Rows = []
     for batch in batches:
         builders = [ProofBuilder() for _ in range(batch)]
@@ -272,6 +270,7 @@ def main() -> None:
     parser.add_argument("--library", default=os.environ.get("PRIME_TOPLOC_LIBRARY"), metavar="DIR")
     parser.add_argument("--only", default="library,overhead,growth,verify", help="parts, by commas")
     parser.add_argument("--batches", default="", help="batch sizes, by commas")
+    parser.add_argument("--tokens", type=int, default=0, help="of a completion, for verify")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     parts = arguments.only.split(",")
@@ -284,7 +283,8 @@ def main() -> None:
     if "growth" in parts:
         tables["growth"] = growth(quick=arguments.quick)
     if "verify" in parts:
-        tables["verify"] = verification(batches or [1, 8, 32], quick=arguments.quick)
+        tokens = arguments.tokens or (64 if arguments.quick else 512)
+        tables["verify"] = verification(batches or [1, 8, 32], tokens)
     load = [round(each, 2) for each in os.getloadavg()]
     if arguments.json:
         print(json.dumps({**tables, "load": load}))

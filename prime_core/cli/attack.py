@@ -36,8 +36,8 @@ def attack(
     """Play dishonest nodes against RUN's own checks, in full, and say what was caught.
 
     RUN is a prepared run with trust = "validate": its directory or run.toml. Nothing in it is
-    changed. Exits 1 where something passes that mustn't, or an honest file is rejected, and 2
-    where an attack breaks; whatever happens, what was found until then is printed.
+    changed. Exits 1 where something passes that mustn't, or somebody else is harmed, or an honest
+    file is rejected, and 2 where an attack breaks; what was found until then is printed.
     """
     from prime_core.testing.attacks.catalogue import ATTACKS, BY_NAME
 
@@ -55,11 +55,11 @@ def attack(
     finally:
         if results or noises or unplayed:
             (_print_json if as_json else _print_tables)(results, noises, unplayed)
-    for each in unplayed:
-        if not each.unfit:
-            raise each.error
+    for broken in unplayed:
+        if not broken.unfit:
+            raise broken.error
     missed = [each for each in results if each.caught < each.files and not BY_NAME[each.attack].why]
-    if missed or any(each.rejected for each in noises):
+    if missed or any(each.harmed for each in results) or any(each.rejected for each in noises):
         sys.exit(1)
 
 
@@ -115,6 +115,9 @@ def _print_tables(
     if noises:
         print()
         print(table.text([table.noise_row(each) for each in noises]))
+    if harms := [table.harm_row(each) for each in results if BY_NAME[each.attack].hear]:
+        print()
+        print(table.text(harms))
     for result in results:
         if why := BY_NAME[result.attack].why:
             print(f"\n{result.attack} isn't always caught: {why}")

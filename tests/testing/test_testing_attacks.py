@@ -159,7 +159,7 @@ def test_what_was_found_is_printed_though_an_attack_breaks(config, capsys, monke
     broken = breaking(FormatError("a row is too long")), breaking(UnfitError("no room"))
     for each in broken:
         monkeypatch.setitem(catalogue.BY_NAME, each.name, each)
-    names = [*(each.name for each in broken), "unsigned"]
+    names = [*(each.name for each in broken), "unsigned", "copied-first"]
     options = [word for name in names for word in ("--attack", name)]
     arguments = [str(config.run.dir), *options, "--count", "1"]
     with pytest.raises(FormatError, match="too long"):
@@ -167,6 +167,7 @@ def test_what_was_found_is_printed_though_an_attack_breaks(config, capsys, monke
     said = capsys.readouterr().out
     assert "unsigned" in said
     assert "1/1" in said
+    assert "the author's file, which is accepted" in said
     assert "FormatError wasn't played: a row is too long" in said
     assert "UnfitError wasn't played: no room" in said
 

@@ -6,6 +6,7 @@ and what it learnt from one decides about the next. Verdicts are the validator's
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,6 +25,8 @@ from prime_core.validation.validator import Validator
 
 if TYPE_CHECKING:
     from prime_core.testing.attacks.world import World
+
+logger = logging.getLogger("prime_core.validator")
 
 ENDLESS = 10**6  # steps, and rejections that a node may have in one: nothing is over here
 
@@ -81,8 +84,13 @@ class Hearing:
         Raises:
             PrimeError: what ends a validator.
         """
-        while self._validator.poll():
-            pass
+        before = logger.level
+        logger.setLevel(logging.CRITICAL)  # it would name each file that it rejects
+        try:
+            while self._validator.poll():
+                pass
+        finally:
+            logger.setLevel(before)
 
     def verdict(self, key: Key) -> Verdict | None:
         """The verdict on a submission; None where there is none."""

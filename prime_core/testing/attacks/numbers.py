@@ -54,14 +54,17 @@ def shaded(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attem
         groups: dict[str, list[int]] = {}
         for index, row in enumerate(attempt.rows):
             groups.setdefault(row.group_id, []).append(index)
-        flat = (g for g in groups.values() if len({attempt.rows[i].reward for i in g}) == 1)
-        index = next(iter(next(flat, [])), None)
-        if index is not None:
-            row = attempt.rows[index]
-            shaded = replace(
-                row, reward=(row.reward or 0.0) - SHADE * max(1.0, abs(row.reward or 0.0))
-            )
-            found.append(_one(world, attempt, shaded, index))
+        equal = [
+            members
+            for members in groups.values()
+            if len({attempt.rows[member].reward for member in members}) == 1
+        ]
+        if equal:
+            first = equal[0][0]
+            row = attempt.rows[first]
+            reward = row.reward or 0.0
+            shade = replace(row, reward=reward - SHADE * max(1.0, abs(reward)))
+            found.append(_one(world, attempt, shade, first))
     if not found:
         raise UnfitError("no honest file has a group of equal rewards")
     return found

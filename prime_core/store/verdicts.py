@@ -25,7 +25,7 @@ from prime_core.store.records import Key
 
 logger = logging.getLogger("prime_core.store")
 
-FORMAT: Literal["prime-core/verdict/1"] = "prime-core/verdict/1"
+FORMAT: Literal["prime-core/verdict/2"] = "prime-core/verdict/2"
 MAX_FINDINGS = 64
 
 _NAME = re.compile(r"([a-z0-9-]{1,64}-\d{5,18})-([0-9a-f]{64})\.json")
@@ -100,7 +100,7 @@ class Verdict(Record):
     checks: Annotated[tuple[CheckRun, ...], Field(max_length=256)]
     full: bool
     audit: Signature
-    format: Literal["prime-core/verdict/1"] = FORMAT
+    format: Literal["prime-core/verdict/2"] = FORMAT
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Verdict:

@@ -78,7 +78,7 @@ def test_a_stranger_s_verdict_counts_nothing() -> None:
         {"sha256": "AB" * 32},
         {"n": -1},
         {"extra": 1},
-        {"format": "prime-core/verdict/2"},
+        {"format": "prime-core/verdict/1"},
         {"audit": "0x00"},
         {"findings": [{"check": "a", "severity": "bad", "reason": "", "row": None, "chunk": None}]},
         {"decision": "rejected", "severity": "reject", "check": "x"},  # with dropped groups

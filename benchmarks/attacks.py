@@ -47,6 +47,8 @@ def prepare(options: argparse.Namespace, folder: Path, **values: Any) -> RunConf
         return prepare_smollm2(folder, **values)
     if options.vllm:
         values["heads"] = 2  # vLLM on a CPU wants heads of 32 channels
+    if options.kind == "retry":
+        values.setdefault("tokens", 60)  # room for a second turn
     return prepare_tiny(folder, kind=options.kind, reward=options.reward, **values)
 
 

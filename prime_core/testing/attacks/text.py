@@ -227,9 +227,21 @@ def _gold(world: World, environment: str, task: int) -> list[int]:
     return list(tokens[: world.facts.max_tokens - 1])
 
 
+def _conversations(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Submissions with a rollout of several turns.
+
+    Raises:
+        UnfitError: there is none.
+    """
+    found = [each for each in attempts if any(len(row.turn_ends) > 1 for row in each.rows)]
+    if not found:
+        raise UnfitError("no honest rollout has a second turn")
+    return found
+
+
 def environments_words(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
     """Another word in what the environment answered, e.g. a hint."""
-    changed = []
+    changed, attempts = [], _conversations(attempts)
     for attempt in attempts:
         index, row = next(
             (i, row) for i, row in enumerate(attempt.rows) if not all(row.completion_mask)
@@ -243,7 +255,7 @@ def environments_words(world: World, attempts: Sequence[Attempt], rng: Random) -
 
 def last_turn_left_out(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
     """The conversation ends before the environment's answer, as if it had none."""
-    changed = []
+    changed, attempts = [], _conversations(attempts)
     for attempt in attempts:
         index, row = next((i, row) for i, row in enumerate(attempt.rows) if len(row.turn_ends) > 1)
         end = row.turn_ends[0]
@@ -260,7 +272,7 @@ def last_turn_left_out(world: World, attempts: Sequence[Attempt], rng: Random) -
 
 def last_turn_cut(world: World, attempts: Sequence[Attempt], rng: Random) -> list[Attempt]:
     """The last turn ends halfway, where the limit of turns is said to have ended it."""
-    changed = []
+    changed, attempts = [], _conversations(attempts)
     for attempt in attempts:
         rows = attempt.rows
         index = max(range(len(rows)), key=lambda i: len(rows[i].turn_ends))

@@ -24,8 +24,7 @@ def watch_packing() -> None:
     @wraps(pack)
     def watched(method: UnquantizedLinearMethod, layer: torch.nn.Module) -> None:
         weight = layer.weight
-        on_cpu = isinstance(weight, torch.Tensor) and weight.device.type == "cpu"
-        if on_cpu and weight.numel():
+        if isinstance(weight, torch.Tensor) and weight.device.type == "cpu" and weight.numel():
             setattr(layer, _MARK, fingerprint([("weight", weight)]))
         pack(method, layer)
 

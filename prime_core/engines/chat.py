@@ -57,8 +57,8 @@ class ChatFormat:
         Raises:
             RunError: the template refuses the messages or drops the model's turn.
         """
-        before, (after_it, hidden) = self._inert.hide(messages[:-1])[0], self._inert.hide(reply)
-        others = [*before, *after_it]
+        others, hidden = self._inert.hide([*messages[:-1], *reply])
+        before, after_it = others[: len(messages) - 1], others[len(messages) - 1 :]
         sentinel = SENTINEL
         while any(sentinel in message.content for message in others):
             sentinel += "-x"  # somebody says it, to stop the rollout or by accident

@@ -9,12 +9,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from prime_core.api import Message
 
 _PLACE = "prime-core-7f3a9c-inert-"
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What placeholders stand for.
+
+    Attributes:
+        prefix: of every placeholder; no message contains it.
+        texts: behind prefix, index and a dash.
+    """
+
+    prefix: str = _PLACE
+    texts: tuple[str, ...] = ()
 
 
 class Inert:
@@ -32,33 +45,35 @@ class Inert:
         # of two that begin alike, the longer one is what a tokenizer reads
         longest_first = sorted((text for text in texts if text), key=len, reverse=True)
         self._control = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
-        self._place = re.compile(re.escape(_PLACE) + r"(\d+)-")
 
-    def hide(self, messages: Sequence[Message]) -> tuple[list[Message], tuple[str, ...]]:
-        """Messages with a placeholder for each control text, and these texts."""
-        hidden: list[str] = []
+    def hide(self, messages: Sequence[Message]) -> tuple[list[Message], Hidden]:
+        """Messages with a placeholder for each control text, and these texts.
+
+        All that is rendered together must be hidden together.
+        """
+        prefix, said = _PLACE, "".join(each.content for each in messages)
+        while prefix in said:
+            prefix += "x-"
+        texts: list[str] = []
 
         def place(found: re.Match[str]) -> str:
-            hidden.append(found[0])
-            return f"{_PLACE}{len(hidden) - 1}-"
+            texts.append(found[0])
+            return f"{prefix}{len(texts) - 1}-"
 
-        # Somebody who writes a placeholder gets it back as what he wrote.
-        everything = re.compile(f"{self._place.pattern}|{self._control.pattern}")
-        shown = [replace(each, content=everything.sub(place, each.content)) for each in messages]
-        return shown, tuple(hidden)
+        shown = [replace(each, content=self._control.sub(place, each.content)) for each in messages]
+        return shown, Hidden(prefix, tuple(texts))
 
-    def encode(self, text: str, hidden: Sequence[str] = ()) -> tuple[int, ...]:
+    def encode(self, text: str, hidden: Hidden) -> tuple[int, ...]:
         """Tokens of a rendered conversation; what was hidden becomes plain text in its place."""
-        if not hidden:
-            return self._plain(text)
-        pieces = self._place.split(text)
+        indices = {str(index): each for index, each in enumerate(hidden.texts)}
         tokens: list[int] = []
-        for index, piece in enumerate(pieces):
-            if index % 2 == 0:
-                tokens += self._plain(piece)
-            else:
-                tokens += self._split(hidden[int(piece)])
-        return tuple(tokens)
+        done = 0
+        for found in re.finditer(re.escape(hidden.prefix) + "([0-9]+)-", text):
+            if found[1] in indices:  # else the template makes up a placeholder of its own
+                tokens += self._plain(text[done : found.start()])
+                tokens += self._split(indices[found[1]])
+                done = found.end()
+        return (*tokens, *self._plain(text[done:]))
 
     def _plain(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False)) if text else ()

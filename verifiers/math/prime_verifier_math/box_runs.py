@@ -25,9 +25,12 @@ _GREEK = (
 )
 # the name of a boxed value in front of its box, where it isn't the end of an expression: 2x =
 _NAMED = re.compile(
-    r"(?:^|[$,;(&\[.:\n]|\\\\|\\begin\{\w+\*?\}|[A-Za-z$,;.:]\s)\s*"
-    rf"(?P<named>(?:[A-Za-z]|{_GREEK})(?:_(?:\w|\{{\w\}}))?\s*&?\s*=\s*&?\s*)$"
+    r"(?:^|[$,;(&\[.:\n*]|\\\\|\\begin\{\w+\*?\}|[A-Za-z$,;.:*-]\s)\s*"
+    rf"(?P<named>(?:[A-Z]{{2}}|[A-Za-z]|{_GREEK})'*(?:_(?:\w|\{{\w{{1,4}}\}}))?"
+    r"[\s$*&]*=[\s$&]*)$"
 )
+# anything else that stands there as the left side of an equation
+_SIDE = re.compile(r"(?P<named>[^\s,;$&*=]{1,12}[\s$*&]*=[\s$&]*)$")
 _CONSTANTS = frozenset("ei")  # e = 5 isn't read as a named value
 
 
@@ -73,6 +76,27 @@ def together(boxes: Sequence[Box]) -> str:
     return ", ".join(contents(boxes))
 
 
+def together_named(text: str, boxes: Sequence[Box]) -> str:
+    """The contents as a list, each with what stands in front as its name; "" where they have none.
+
+    With *or* between, since nothing says that they are one answer: no tuple.
+    """
+    sides = [_side(text, box) for box in boxes]
+    if not all(sides) or len(set(sides)) < 2 or _CONSTANTS & set(sides):
+        return ""
+    if any("=" in box.content for box in boxes):
+        return ""
+    pairs = zip(sides, contents(boxes), strict=True)
+    return " or ".join(f"{side} = {content}" for side, content in pairs)
+
+
+def _side(text: str, box: Box) -> str:
+    """The left side in front of a box, as `2x` of `2x = `; "" where there is none."""
+    front = text[max(0, box.start - MAX_NAME) : box.start]
+    found = _SIDE.search(front)
+    return _name(text, box) or (found["named"].strip(" $&*=\n") if found else "")
+
+
 def named(text: str, boxes: Sequence[Box]) -> str:
     """`x = \\boxed{1}, y = \\boxed{2}` as one list with its names; "" where it's no such list.
 
@@ -100,4 +124,4 @@ def named_besides(text: str, boxes: Sequence[Box], taken: Sequence[Box]) -> bool
 def _name(text: str, box: Box) -> str:
     """The name in front of a box, as in `x = `; "" where there is none."""
     found = _NAMED.search(text[max(0, box.start - MAX_NAME) : box.start])
-    return re.sub(r"[{}\s=&]", "", found["named"]) if found else ""
+    return re.sub(r"[\s=&$*]", "", found["named"]) if found else ""

@@ -6,7 +6,6 @@ listed here and in docs/reference/math-rules.md, and everything else is wrong.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -42,6 +41,7 @@ from prime_verifier_math.containers import (
 )
 from prime_verifier_math.equality import same_value
 from prime_verifier_math.hours import hour_alone
+from prime_verifier_math.names import other_symbol
 from prime_verifier_math.quantities import same_quantity
 from prime_verifier_math.tree import Num, Sym
 
@@ -75,7 +75,7 @@ def _value(gold: Value, answer: Answer, steps: Steps) -> Verdict:
         both = [same_answer(gold, item, steps)[0] for item in answer.items]
         return all(both), "plus-minus against one value"
     if isinstance(answer, Congruence):
-        return is_residue(answer, gold), "residue, a modulus added"
+        return not answer.name and is_residue(answer, gold), "residue, a modulus added"
     if isinstance(answer, Colon) and (hour := hour_alone(answer)) is not None:
         plain = gold.unit is None and same_value(gold.node, hour, steps)[0]
         return plain, "hour, am or pm added"
@@ -161,7 +161,7 @@ def _two_equations(gold: Equation, answer: Equation, steps: Steps) -> Verdict:
         if isinstance(gold.right, Value) and not tree.symbols(gold.right.node):
             applied = "(" in gold.label and "(" in answer.label
             words = len(gold.label) > 1 and len(answer.label) > 1
-            if applied or not words or _other_symbol(gold.label, answer.label):
+            if applied or not words or other_symbol(gold.label, answer.label):
                 return False, "another name"
             return same_answer(gold.right, answer.right, steps)
         if {"y"} & {gold.label, answer.label} and "()" in gold.label + answer.label:
@@ -174,21 +174,6 @@ def _two_equations(gold: Equation, answer: Equation, steps: Steps) -> Verdict:
     second = tree.add(answer.sides[0], tree.negate(answer.sides[1]))
     factor = factor_between(first, second, steps)
     return factor is not None and factor != 0, "equation"
-
-
-_SYMBOL = re.compile(r"\\[A-Za-z]+(?:_\w+)?|[A-Za-z]_\w{1,3}|[A-Z]{2}")
-
-
-def _other_symbol(one: str, other: str) -> bool:
-    """Whether two names are symbols, such as \\alpha, a_10 and AB, and of different things.
-
-    Names in words often say one thing differently; AB and BA are one segment.
-    """
-    if not (_SYMBOL.fullmatch(one) and _SYMBOL.fullmatch(other)):
-        return False
-    if one.isupper() and other.isupper():
-        return sorted(one) != sorted(other)
-    return one.lower() != other.lower()
 
 
 def _text(gold: Text, answer: Answer, steps: Steps) -> Verdict:

@@ -17,6 +17,7 @@ from prime_verifier_math.answers import (
 )
 from prime_verifier_math.bounds import Steps
 from prime_verifier_math.equality import same_value
+from prime_verifier_math.names import alike, key
 from prime_verifier_math.regions import as_region, same_region, union
 from prime_verifier_math.tree import Node
 
@@ -94,6 +95,8 @@ def _coordinates(answer: Listing) -> Ordered | None:
     names = [item.label or "" for item in equations]
     if len(names) < 2 or len(names) != len(answer.items) or names != sorted(set(names)):
         return None
+    if answer.kind == "or":
+        return None
     if any(len(name) != 1 for name in names):
         return None
     return Ordered("(", tuple(item.right for item in equations), ")")
@@ -121,27 +124,30 @@ def _same_members(first: list[Answer], second: list[Answer], steps: Steps) -> bo
 
 
 def _matched_by_name(first: list[Answer], second: list[Answer], steps: Steps) -> bool:
-    """Whether values of one name match, and the rest do in their order.
+    """Whether values of one name match, those of names alike, and the rest in their order.
 
     Names in words may differ (mean, average), so only their order says whose a value is.
     """
     ours, theirs = _by_name(first), _by_name(second)
-    shared = [name for name in ours if name in theirs]
-    if not all(_matched(ours[name], theirs[name], steps) for name in shared):
-        return False
-    rest = [item for name in ours if name not in shared for item in ours[name]]
-    others = [item for name in theirs if name not in shared for item in theirs[name]]
+    for name in list(ours):
+        near = [other for other in theirs if other == name or alike(other, name)]
+        if len(near) != 1 or sum(alike(near[0], one) for one in ours) > 1:
+            near = [name] if name in theirs else []
+        if near and not _matched(ours.pop(name), theirs.pop(near[0]), steps):
+            return False
+    rest = [item for members in ours.values() for item in members]
+    others = [item for members in theirs.values() for item in members]
     return len(rest) == len(others) and all(
         same_answer(one, two, steps)[0] for one, two in zip(rest, others, strict=True)
     )
 
 
 def _by_name(items: list[Answer]) -> dict[str, list[Answer]]:
-    """The items by their names in lower case, "" for none, in order."""
+    """The items by the keys of their names, "" for none, in order."""
     found: dict[str, list[Answer]] = {}
     for item in items:
         label = item.label or "" if isinstance(item, Equation) else ""
-        found.setdefault(label.replace(" ", "").lower(), []).append(item)
+        found.setdefault(key(label), []).append(item)
     return found
 
 

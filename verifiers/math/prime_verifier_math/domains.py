@@ -36,6 +36,8 @@ def in_letter_of(gold: str, answer: str) -> str | None:
     if wanted is None or found is None or wanted[1] == found[1]:
         return None
     body, letter = found
+    if _beside(wanted[1], wanted[0]) or _beside(letter, body) or _beside(wanted[1], body):
+        return None  # ak may be a product or a name
     return None if re.search(_alone(wanted[1]), body) else re.sub(_alone(letter), wanted[1], body)
 
 
@@ -58,3 +60,9 @@ def _domain(text: str) -> tuple[str, str] | None:
 def _alone(letter: str) -> str:
     """The letter where it's no part of a word or a command."""
     return rf"(?<![A-Za-z\\]){letter}(?![A-Za-z])"
+
+
+def _beside(letter: str, body: str) -> bool:
+    """Whether the letter stands beside another letter somewhere."""
+    plain = re.sub(r"\\[A-Za-z]+", " ", body)
+    return re.search(rf"[A-Za-z]{letter}|{letter}[A-Za-z]", plain) is not None

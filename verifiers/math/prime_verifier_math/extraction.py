@@ -17,6 +17,7 @@ from prime_verifier_math.box_runs import (
     runs,
     side_by_side,
     together,
+    together_named,
 )
 from prime_verifier_math.boxes import Box, find_boxes
 from prime_verifier_math.denials import NEAR, denied, without_struck
@@ -31,6 +32,7 @@ from prime_verifier_math.statements import (
     spoken_statement,
 )
 
+MAX_REASON = 200  # characters in front of a box that say why it is the answer
 MAX_TAIL = 60_000  # characters at the end of a completion that are searched for statements
 _CLOSE = re.compile(r"</(?:think|thinking|thought|thoughts|reasoning)\s*>", re.IGNORECASE)
 _OPEN = re.compile(r"<(?:think|thinking|thought|thoughts|reasoning)\s*>", re.IGNORECASE)
@@ -86,12 +88,11 @@ _CONCLUDES = re.compile(
     r"\n[ \t]*+\n",
     re.IGNORECASE,
 )
-# why a listing gives way to some of its own: 2 of -3 and 2
-_SELECTS = re.compile(
-    r"\b(?:since|because|but|only|must|reject\w*|extraneous|positive|negative|choose|take|pick|"
-    r"select|keep|valid|require\w*|satisf\w*|larg\w*|small\w*|great\w*|least|sum|product)\b",
-    re.IGNORECASE,
-)
+# what says that the box behind it is the answer
+_ANSWERS = re.compile(r"\b(?:answer|final|therefore|thus|hence|so|only solution)\b", re.IGNORECASE)
+# the half of the day behind a box that holds a time
+_HALF = re.compile(r"[\s$~\\]*(?:text\s*\{\s*)?(?P<half>[ap])\.?\s?m\b", re.IGNORECASE)
+_TIME = re.compile(r"\s*\d{1,2}(?::\d\d)?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +171,16 @@ def _from_boxes(text: str, boxes: list[Box], params: MathParams) -> Extraction:
     if len(live) > 1 and (listed := named(text, live)) and not named_besides(text, boxes, live):
         return Extraction(listed, f"{len(live)} named boxes")
     if len(live) > 1:
-        stated = tuple(contents(live)) if len(live) <= 12 else ()
-        return Extraction(together(live), f"{len(live)} boxes, none retracted", stated)
+        rule = f"{len(live)} boxes, none retracted"
+        if listed := together_named(text, live):
+            return Extraction(listed, rule)
+        return Extraction(together(live), rule, tuple(contents(live)) if len(live) <= 12 else ())
     later = behind[-MAX_TAIL:] if behind.strip() else ""
     spoken = spoken_statement(later) or (marked(later) if params.number_marker else None)
-    parts = _steps(runs(text, boxes))
+    parts = _steps(text, boxes)
+    half = _HALF.match(behind) if _TIME.fullmatch(last.content) else None
     return Extraction(
-        last.content,
+        last.content if half is None else rf"{last.content} \text{{{half['half']}m}}",
         "last box" if len(boxes) > 1 else "box",
         parts if len(parts) > 1 else (),
         spoken.value if spoken is not None else "",
@@ -197,23 +201,21 @@ def _live(text: str, boxes: list[Box]) -> list[Box]:
         following = run[0]
         if contents(run) == contents(final):
             continue
-        if _superseded(between) or (_chosen(run, final) and _SELECTS.search(between[:2_000])):
+        if _superseded(between):
             break
         live = [*run, *live]
     last = boxes[-1]
     return [box for box in live if box is last or contents([box]) != contents([last])]
 
 
-def _chosen(run: list[Box], final: list[Box]) -> bool:
-    """Whether the last boxes are some of a longer run's."""
-    return len(final) < len(run) and set(contents(final)) < set(contents(run))
-
-
-def _steps(found: list[list[Box]]) -> tuple[str, ...]:
+def _steps(text: str, boxes: list[Box]) -> tuple[str, ...]:
     """The contents that together may be a list; none where the last one was chosen of a list."""
-    if any(_chosen(run, found[-1]) for run in found[:-1]):
-        return ()
-    return tuple(dict.fromkeys(contents([box for run in found for box in run][-12:])))
+    *earlier, final = runs(text, boxes)
+    for run in earlier:
+        some = len(final) < len(run) and set(contents(final)) < set(contents(run))
+        if some and _ANSWERS.search(text[run[-1].end : final[0].start][-MAX_REASON:]):
+            return ()
+    return tuple(dict.fromkeys(contents(boxes[-12:])))
 
 
 def _in_words(value: str) -> bool:

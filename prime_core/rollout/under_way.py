@@ -1,7 +1,7 @@
 """The submissions that one worker generates at the same time, in the order of their dispatch.
 
 Used by `worker`. Invariants: they all have the policy version that is loaded, and they end in their
-order: one that is complete waits for those before it, as the intake would.
+order: one that is complete waits for those before it, as the intake would, until one fails.
 """
 
 from __future__ import annotations
@@ -103,16 +103,25 @@ class UnderWay:
     async def change(self, at_most_s: float | None = None) -> None:
         """Wait until there is room where there was none, until one ends, or for so long."""
         self._changed.clear()
-        if self._submissions and self._submissions[0].producing.done():
+        if self.failed or (self._submissions and self._submissions[0].producing.done()):
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(at_most_s):
                 await self._changed.wait()
 
+    @property
+    def failed(self) -> Submission | None:
+        """The oldest one whose work raised."""
+        return next((each for each in self._submissions if _has_failed(each)), None)
+
     def next_ended(self) -> Submission | None:
-        """Take out the oldest one if it has ended."""
-        if self._submissions and self._submissions[0].producing.done():
-            return self._submissions.popleft()
+        """Take out the oldest one if it is complete; where one failed, the oldest that is."""
+        for submission in self._submissions:
+            if submission.producing.done() and not _has_failed(submission):
+                self._submissions.remove(submission)
+                return submission
+            if not self.failed:
+                break
         return None
 
     async def abandon(self) -> None:
@@ -122,3 +131,8 @@ class UnderWay:
         for task in given_up:
             task.cancel()
         await asyncio.gather(*given_up, return_exceptions=True)
+
+
+def _has_failed(submission: Submission) -> bool:
+    task = submission.producing
+    return task.done() and (task.cancelled() or task.exception() is not None)

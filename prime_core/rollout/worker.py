@@ -137,9 +137,14 @@ class Worker:
         self._under_way.begin(dispatch, self._produce, load_s=load_s, waited_s=waited_s)
 
     def _announce(self) -> None:
-        """Submit what has ended, in the order of dispatch."""
+        """Submit what has ended, in the order of dispatch; raises what one has failed with.
+
+        What is complete behind a failure is submitted too: after a restart it isn't made again.
+        """
         while (ended := self._under_way.next_ended()) is not None:
             self._submit(ended, ended.producing.result())
+        if (failed := self._under_way.failed) is not None:
+            failed.producing.result()
 
     def _submit(self, submission: Submission, produced: Produced | None) -> None:
         dispatch = submission.dispatch

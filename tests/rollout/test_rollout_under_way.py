@@ -147,6 +147,36 @@ def test_an_engine_that_breaks_ends_the_worker_with_nothing_half_done(tmp_path: 
     assert len(tools.dispatched) > 1
 
 
+class Failing:
+    """Fails from its second submission on; the first is under way until the end."""
+
+    def __init__(self, complete: int) -> None:
+        self._complete = complete
+
+    async def produce(self, dispatch: Any, *, lane: str, freed: Any) -> Any:
+        if dispatch.n == 0:
+            freed(GROUP_SIZE)
+            await asyncio.Event().wait()
+        freed(GROUP_SIZE)
+        if dispatch.n <= self._complete:
+            return None
+        raise EngineError("logits hold NaN", where="engine shared", fix="none")
+
+
+@pytest.mark.parametrize("complete", [0, 2])
+def test_nothing_is_begun_after_a_failure_beside_work_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, complete: int
+) -> None:
+    """What was complete by then is announced, though one before it never will be."""
+    monkeypatch.setattr(worker_module, "LOOK_S", 0.0)
+    tools = Tools(SharedBatch(PLACES), Script(works(300)), tmp_path)
+    tools.producer = Failing(complete)  # type: ignore[assignment]
+    with pytest.raises(EngineError, match="NaN"):
+        run(tools)
+    assert len(tools.dispatched) <= complete + 3
+    assert [each["submission"] for each in tools.logged] == list(range(1, complete + 1))
+
+
 def test_a_worker_that_is_stopped_leaves_its_dispatches_to_the_next(tmp_path: Path) -> None:
     engine = SharedBatch(PLACES)
     tools = Tools(engine, Script(works(12)), tmp_path)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prime_core.api.types import Score
+from prime_core.api.types import Reward, Score
 
 if TYPE_CHECKING:
     import numpy as np
@@ -141,6 +141,8 @@ class Rescored:
             may differ.
         mismatch: "" where the conversation is what the environment would have made of the model's
             turns; else how it differs.
+        claimed: where the environment isn't deterministic and the node's scores of the group differ
+            from ours, the reward function's word on the node's; else None.
     """
 
     score: Score
@@ -148,3 +150,4 @@ class Rescored:
     parts: Mapping[str, float]
     limited: bool = False
     mismatch: str = ""
+    claimed: Reward | None = None

@@ -41,12 +41,14 @@ class Finding:
         reason: one short sentence; it becomes public with the verdict.
         row: index of the row in the file; None where the whole file is meant.
         chunk: index of the row's proof chunk, where one is meant.
+        blameless: it surely isn't the node's doing, so that its record goes on as if nothing was.
     """
 
     severity: Severity
     reason: str
     row: int | None = None
     chunk: int | None = None
+    blameless: bool = False
 
     def __post_init__(self) -> None:
         if self.severity not in SEVERITIES:

@@ -77,6 +77,8 @@ class Verdict(Record):
         check, reason: of that finding; "" where accepted.
         findings: all of them, at most `MAX_FINDINGS`.
         dropped: groups of an accepted file that may not train.
+        blameless: whether nothing that decided or dropped a group is surely the node's doing: the
+            file then adds to its node's record, or leaves it, as if there was nothing.
         checks: what was asked, in order.
         full: whether the file was checked in full.
         audit: the validator's signature over `audit_message`, whose hash seeded every draw: anyone
@@ -100,6 +102,7 @@ class Verdict(Record):
     checks: Annotated[tuple[CheckRun, ...], Field(max_length=256)]
     full: bool
     audit: Signature
+    blameless: bool = False
     format: Literal["prime-core/verdict/2"] = FORMAT
 
     @model_validator(mode="after")

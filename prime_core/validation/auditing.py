@@ -93,12 +93,15 @@ class Records:
         """Count a verdict; one that accuses nobody, or leaves out a group, changes no record.
 
         Groups are dropped where a node says that its grader failed: whoever sends nothing else
-        would earn a record by no work at all. A file that the node didn't sign may be anybody's.
+        would earn a record by no work at all. A file that the node didn't sign may be anybody's,
+        and what a verdict calls blameless is nobody's doing.
         """
         good = verdict.decision == "accepted"
         if not good and verdict.severity != "drop":
             self._refused.setdefault((verdict.step, verdict.node), set()).add(verdict.n)
-        if verdict.signed and (not verdict.dropped if good else verdict.severity != "drop"):
+        caused = bool(verdict.dropped) and not verdict.blameless
+        accused = verdict.severity != "drop" and not verdict.blameless
+        if verdict.signed and (not caused if good else accused):
             worth = min(1.0, verdict.groups / self._full_groups) if good else 0.0
             files, place = self._files.setdefault(verdict.node, {}), (verdict.step, verdict.n)
             files[place] = min(worth, files.get(place, worth))

@@ -137,6 +137,8 @@ def verdict_of(judgement: Judgement, context: FileContext, audit: str, *, truste
         check, finding = grave
         severity = finding.severity if trusted else "reject"
         reason = _clean(_worded(finding))
+    decided = ("reject", "slash") if severity else ("drop",)
+    causes = [finding for _, finding in judgement.found if finding.severity in decided]
     dropped: dict[str, DroppedGroup] = {}
     for name, finding in judgement.found if not severity else ():
         if finding.severity == "drop" and finding.row is not None:
@@ -163,6 +165,7 @@ def verdict_of(judgement: Judgement, context: FileContext, audit: str, *, truste
         checks=tuple(judgement.asked),
         full=context.full,
         audit=audit,
+        blameless=bool(causes) and all(finding.blameless for finding in causes),
     )
 
 

@@ -7,8 +7,10 @@ sees the whole group.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from prime_core.api import HostError, Reward, RolloutView, Score, ScoredRollout
 from prime_core.api.check_facts import Rescored
@@ -45,6 +47,12 @@ class Rescorer:
         await rebuild(whole, self.chat, pool, self.endings)
         scores = await _score(conversations, whole, pool)
         rewards = await _rewards(pool, group, conversations, scores, step)
+        claimed: list[Reward | None] = [None] * len(rows)
+        theirs = _claimed(rows, scores)
+        if theirs != scores and not pool.description.info.deterministic:
+            claimed = await _rewards(pool, group, conversations, theirs, step)
+            if not any(claimed):
+                scores = theirs  # the reward function failed: they are errors now
         return [
             Rescored(
                 score,
@@ -52,8 +60,11 @@ class Rescorer:
                 {} if reward is None else dict(reward.parts),
                 limited=_is_limited(pool, one.row, score),
                 mismatch=one.mismatch,
+                claimed=given,
             )
-            for one, score, reward in zip(conversations, scores, rewards, strict=True)
+            for one, score, reward, given in zip(
+                conversations, scores, rewards, claimed, strict=True
+            )
         ]
 
 
@@ -66,6 +77,18 @@ async def _score(
     by_id = {id(one): score for one, score in zip(shown, found, strict=True)}
     failed = Score(None, "error", evidence={"kind": "rollout"})
     return [by_id.get(id(one), failed) for one in conversations]
+
+
+def _claimed(rows: Sequence[RolloutView], scores: Sequence[Score]) -> list[Score]:
+    """Our scores with the node's values in them, where both are of one status."""
+
+    def of_node(row: RolloutView, score: Score) -> Score:
+        if score.value is None or row.score is None or row.score_status != score.status:
+            return score
+        # a file holds float32: what it rounded to is no other value
+        return score if row.score == np.float32(score.value) else replace(score, value=row.score)
+
+    return [of_node(row, score) for row, score in zip(rows, scores, strict=True)]
 
 
 async def _rewards(

@@ -68,6 +68,15 @@ def test_a_rejection_starts_the_record_anew_and_an_unjudged_file_changes_nothing
     assert records.of("node-b") == Record()
 
 
+def test_what_is_nobodys_doing_counts_as_if_it_was_not() -> None:
+    dropped = (DroppedGroup("2-node-a-0-0", "rewards", "no signal"),)
+    verdicts = [replace(verdict(0), dropped=dropped, blameless=True), verdict(1)]
+    verdicts.append(replace(verdict(2, "rejected", "reject"), blameless=True))
+    records = Records(verdicts)
+    assert records.of("node-a") == Record(2, 0, 2)
+    assert records.refused((3, "node-a", 3)) == 1
+
+
 def test_files_with_dropped_groups_earn_no_record() -> None:
     dropped = replace(verdict(2), dropped=(DroppedGroup("2-node-a-2-0", "rewards", "an error"),))
     records = Records([verdict(0), verdict(1)])

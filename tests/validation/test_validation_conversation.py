@@ -37,11 +37,13 @@ class Pool:
     needs: tuple[str, ...] = ()
     broken: bool = False
     evidence: dict | None = None
+    deterministic: bool = True
 
     @property
     def description(self):
         return SimpleNamespace(
-            multi_turn=self.multi_turn, info=SimpleNamespace(needs=self.needs, deterministic=True)
+            multi_turn=self.multi_turn,
+            info=SimpleNamespace(needs=self.needs, deterministic=self.deterministic),
         )
 
     async def reply(self, states):
@@ -177,6 +179,16 @@ def test_scores_and_rewards_of_a_group() -> None:
     assert (good.score.value, good.reward, good.parts) == (1.0, 1.5, {"task": 1.0})
     assert (bad.score.value, bad.reward) == (0.0, 0.5)
     assert (none.score.status, none.reward) == ("error", None)
+
+
+def test_rewards_of_the_nodes_scores_where_graders_may_differ() -> None:
+    theirs = row(score=0.875), row(tokens=(3, 0, 2, 1, 5), score=0.0)
+    found = rescored(Pool(deterministic=False), *theirs)
+    assert [each.reward for each in found] == [1.5, 0.5]
+    assert [each.claimed and each.claimed.total for each in found] == [1.375, 0.5]
+    assert [each.claimed for each in rescored(Pool(), *theirs)] == [None, None]
+    same = rescored(Pool(deterministic=False), row(score=1.0))
+    assert [each.claimed for each in same] == [None]
 
 
 def test_a_limit_that_decided_is_said() -> None:

@@ -119,6 +119,16 @@ def test_drops_name_groups_of_an_accepted_file_and_vanish_from_a_rejected_one() 
     assert verdict(drops, Says(Finding("reject", "bad"))).dropped == ()
 
 
+def test_a_verdict_is_blameless_where_everything_that_decided_is() -> None:
+    drop, unsigned = Finding("drop", "x", 0), Finding("reject", "x")
+    fate = replace(drop, blameless=True)
+    assert verdict(Says(fate, Finding("warn", "y"))).blameless
+    assert not verdict(Says(fate, drop)).blameless
+    assert verdict(Says(drop), Says(replace(unsigned, blameless=True))).blameless
+    assert not verdict(Says(replace(unsigned, blameless=True), unsigned)).blameless
+    assert not verdict(Says()).blameless
+
+
 @pytest.mark.parametrize("error", [ValueError("boom"), KeyError("x"), RecursionError()])
 def test_a_check_that_raises_costs_the_file_its_turn_and_accuses_nobody(error: Exception) -> None:
     found = verdict(Says(), Says(error=error), Says(Finding("slash", "grave")))

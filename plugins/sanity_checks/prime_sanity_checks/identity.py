@@ -52,17 +52,22 @@ class Identity:
         if (said.sha256, said.size) != (submission.sha256, submission.size):
             yield Finding("reject", "the signed statement is of other bytes")
         if submission.run_id != run.run_id:
-            yield Finding("reject", "the dispatch names another run")
+            yield _of_dispatch("the dispatch names another run")
         if submission.node_class != node.node_class:
-            yield Finding("reject", f"the dispatch names a class other than {node.node_class}")
+            yield _of_dispatch(f"the dispatch names a class other than {node.node_class}")
         version = submission.policy_version
         if version > context.newest_version or not context.allows(submission.step, version):
-            yield Finding(
-                "reject", f"step {submission.step} doesn't allow version {version} (async lag)"
+            yield _of_dispatch(
+                f"step {submission.step} doesn't allow version {version} (async lag)"
             )
         other = context.seen(submission.sha256)
         if other is not None:
             yield Finding("reject", f"submission {other} had these very bytes")
+
+
+def _of_dispatch(reason: str) -> Finding:
+    """Dispatches carry no signature: somebody else may have written this one."""
+    return Finding("reject", reason, blameless=True)
 
 
 def make_identity(params: NoParams, context: Context) -> Identity:

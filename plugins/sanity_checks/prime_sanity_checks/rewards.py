@@ -1,7 +1,8 @@
 """Check `rewards`: scores and rewards are what the run's own hosts say of these completions.
 
 A verdict that a resource limit decided may differ between machines, and a node's error may be its
-machine's: both drop the group and accuse nobody.
+machine's: both drop the group and accuse nobody. Where graders differ by themselves, a node's score
+may differ from ours by a tolerance; what the reward function makes of it may not.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class RewardsParams(Params):
         1e-6, ge=0, description="difference of scores and rewards, relative above 1"
     )
     loose_tolerance: float = Field(
-        0.1, ge=0, description="the same in environments that aren't deterministic"
+        0.1, ge=0, description="difference of scores in environments that aren't deterministic"
     )
 
 
@@ -79,7 +80,7 @@ class Rewards:
                 return
         environment = submission.rows[members[0]].environment
         fixed = environment in context.run.deterministic
-        tolerance = self._tolerance(environment, context)
+        tolerance = self._params.tolerance if fixed else self._params.loose_tolerance
         for index in members:
             reason = _dropped(submission.rows[index], ours[index], tolerance)
             if reason:
@@ -87,12 +88,9 @@ class Rewards:
                 return  # the rewards of a group depend on all its scores
         severity: Severity = "slash" if fixed else "reject"
         for index in members:
-            for reason in _differences(submission.rows[index], ours[index], tolerance):
+            row = submission.rows[index]
+            for reason in _differences(row, ours[index], tolerance, self._params.tolerance):
                 yield Finding(severity, reason, index)
-
-    def _tolerance(self, environment: str, context: CheckContext) -> float:
-        fixed = environment in context.run.deterministic
-        return self._params.tolerance if fixed else self._params.loose_tolerance
 
     def _without_signal(
         self, submission: SubmissionView, context: CheckContext
@@ -100,19 +98,24 @@ class Rewards:
         """Groups, looked at or not, that tolerated differences alone can tell apart.
 
         Advantages scale whatever a group's rewards differ by: a node that shades equal rewards
-        within the tolerance would make full signal of none.
+        within the tolerance would make full signal of none. What equal scores' rewards differ by
+        beyond that, a length for instance, is recomputed from the tokens, and signal.
         """
         groups: dict[str, list[int]] = {}
         for index, row in enumerate(submission.rows):
-            if row.reward is not None:
+            if row.reward is not None and row.score is not None:
                 groups.setdefault(row.group_id, []).append(index)
         for members in groups.values():
-            tolerance = self._tolerance(submission.rows[members[0]].environment, context)
-            scores = [submission.rows[index].score for index in members]
-            rewards = [submission.rows[index].reward for index in members]
-            if _is_shade(scores, tolerance) or _is_shade(rewards, tolerance):
+            rows = [submission.rows[index] for index in members]
+            scores = [row.score for row in rows if row.score is not None]
+            rewards = [row.reward for row in rows if row.reward is not None]
+            shaded = _is_shade(rewards, self._params.tolerance)
+            if rows[0].environment not in context.run.deterministic:
+                loose = self._params.loose_tolerance
+                shaded |= _is_shade(scores, loose) and _is_shade(rewards, loose)
+            if shaded:
                 reason = "its group differs by no more than the tolerance: no signal"
-                yield Finding("drop", reason, members[0])
+                yield Finding("drop", reason, members[0], blameless=True)
 
     def decoy(
         self, submission: SubmissionView, context: CheckContext
@@ -130,11 +133,10 @@ class Rewards:
         return rows
 
 
-def _is_shade(values: Sequence[float | None], tolerance: float) -> bool:
+def _is_shade(values: Sequence[float], tolerance: float) -> bool:
     """Whether values differ, and by no more than two nodes' tolerated differences."""
-    known = [value for value in values if value is not None]
-    spread = max(known) - min(known)
-    most = max(1.0, *map(abs, known))
+    spread = max(values) - min(values)
+    most = max(1.0, *map(abs, values))
     return 0 < spread <= 2 * tolerance * most * (1 + tolerance)
 
 
@@ -152,17 +154,22 @@ def _dropped(row: RolloutView, ours: Rescored, tolerance: float) -> str:
     return "a resource limit decided its score" if ours.limited and differs else ""
 
 
-def _differences(row: RolloutView, ours: Rescored, tolerance: float) -> Iterator[str]:
+def _differences(
+    row: RolloutView, ours: Rescored, tolerance: float, strict: float
+) -> Iterator[str]:
+    """Differences of the score beyond `tolerance`, of what follows from it beyond `strict`."""
+    reward = ours.reward if ours.claimed is None else ours.claimed.total
+    parts = ours.parts if ours.claimed is None else ours.claimed.parts
     if ours.score.status in VALUELESS:
         return
     if row.score_status != ours.score.status:
         yield f"says {row.score_status}, the verifier says {ours.score.status}"
     elif not _close(row.score, ours.score.value, tolerance):
         yield f"says score {row.score:g}, the verifier gives {ours.score.value:g}"
-    elif not _close(row.reward, ours.reward, tolerance):
-        yield f"says reward {row.reward:g}, the reward function gives {ours.reward:g}"
-    elif set(row.reward_parts) != set(ours.parts) or not all(
-        _close(value, ours.parts[name], tolerance) for name, value in row.reward_parts.items()
+    elif not _close(row.reward, reward, strict):
+        yield f"says reward {row.reward:g}, the reward function gives {reward:g}"
+    elif set(row.reward_parts) != set(parts) or not all(
+        _close(value, parts[name], strict) for name, value in row.reward_parts.items()
     ):
         yield "says other reward parts than the reward function"
 

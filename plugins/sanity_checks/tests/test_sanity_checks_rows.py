@@ -12,7 +12,7 @@ from prime_sanity_checks.policy_digest import PolicyDigest
 from prime_sanity_checks.rewards import Rewards, RewardsParams
 from prime_sanity_checks.schema import Schema, SchemaParams
 
-from prime_core.api import Rescored, Score, StoreError
+from prime_core.api import Rescored, Reward, Score, StoreError
 from prime_core.testing.contract import SanityCheckContract
 from prime_core.testing.toy_submission import (
     MAX_TOKENS,
@@ -64,6 +64,11 @@ class TestIdentity(SanityCheckContract):
         cases.append((view, context))
         view, context = toy_submission()
         others = ({"policy_version": 0}, {"policy_version": 9}, {"node_class": "big"})
+        assert all(
+            found.blameless
+            for each in others
+            for found in Identity().check(*with_submission(context, replace(view, **each)))
+        )
         return [*cases, *(with_submission(context, replace(view, **each)) for each in others)]
 
 
@@ -224,44 +229,65 @@ class TestRewards(SanityCheckContract):
         assert [f.severity for f in Rewards(RewardsParams()).check(view, context)] == ["reject"]
 
 
-def shaded(by: float, *, fixed: bool = True, equal: bool = True):
-    """A group of equal rewards, the first of which is off by so much."""
-    view, context = toy_submission()
-    given = view, context
-    for index in range(4):
-        value = (1.0 if equal or index else 0.0) - by * (index == 0)
-        honest = 1.0 if equal or index else 0.0
-        score = Rescored(Score(honest), honest, {"task": honest})
-        context.scores[index] = score
-        given = with_row(given, index, score=honest, reward=value, reward_parts={"task": honest})
+def graded(scores, rewards, *, fixed=True, ours=None):
+    """The first group, with these scores and rewards; ours are the same where none are given."""
+    given = toy_submission()
     if not fixed:
-        given[1].run = replace(context.run, deterministic=frozenset())
+        given[1].run = replace(given[1].run, deterministic=frozenset())
+    honest = rewards if ours is None else ours
+    for index, (score, reward) in enumerate(zip(scores, rewards, strict=True)):
+        given[1].scores[index] = Rescored(Score(score), honest[index], {"task": honest[index]})
+        given = with_row(
+            given, index, score=score, reward=reward, reward_parts={"task": honest[index]}
+        )
     return given
 
 
 class TestShading:
     """A difference that nobody can be blamed for is no signal either."""
 
-    @pytest.mark.parametrize(("by", "fixed"), [(9e-7, True), (0.09, False)])
-    def test_equal_rewards_shaded_within_the_tolerance_are_left_out(self, by, fixed):
-        (found,) = Rewards(RewardsParams()).check(*shaded(by, fixed=fixed))
-        assert (found.severity, found.row) == ("drop", 0)
+    def test_equal_rewards_shaded_within_the_tolerance_are_left_out(self):
+        given = graded([1.0] * 4, [1.0 - 9e-7, 1.0, 1.0, 1.0], ours=[1.0] * 4)
+        (found,) = Rewards(RewardsParams()).check(*given)
+        assert (found.severity, found.row, found.blameless) == ("drop", 0, True)
         assert "no signal" in found.reason
+        given[1].rows = range(4, 8)  # in groups that nobody looks at too
+        assert Rewards(RewardsParams()).check(*given) == [found]
 
-    def test_in_groups_that_nobody_looks_at_too(self):
-        view, context = shaded(9e-7)
-        context.rows = range(4, 8)
-        (found,) = Rewards(RewardsParams()).check(view, context)
-        assert (found.severity, found.row) == ("drop", 0)
+    @pytest.mark.parametrize("fixed", [True, False])
+    def test_what_a_reward_function_says_is_tolerated_to_the_last_digits_alone(self, fixed):
+        given = graded([1.0] * 4, [1.0 - 9e-6, 1.0, 1.0, 1.0], ours=[1.0] * 4, fixed=fixed)
+        found = Rewards(RewardsParams()).check(*given)
+        assert found[0].severity == ("slash" if fixed else "reject")
 
-    def test_more_than_the_tolerance_is_forged(self):
-        found = Rewards(RewardsParams()).check(*shaded(9e-6))
-        assert found[0].severity == "slash"
+    def test_a_tolerated_score_counts_with_the_reward_that_follows_from_it(self):
+        scores = [0.95, 1.0, 0.0, 0.0]
+        for reward, grave in ((0.95, []), (1.0, ["reject"])):
+            given = graded(scores, [reward, 1.0, 0.0, 0.0], fixed=False)
+            given[1].scores[0] = Rescored(
+                Score(1.0), 1.0, {"task": 1.0}, claimed=Reward(0.95, {"task": reward})
+            )
+            found = Rewards(RewardsParams()).check(*given)
+            assert [each.severity for each in found] == grave
 
-    @pytest.mark.parametrize("by", [0.0, 9e-7])
-    def test_groups_that_differ_by_more_train(self, by):
-        assert Rewards(RewardsParams()).check(*shaded(by, equal=False)) == []
-        assert Rewards(RewardsParams()).check(*shaded(0.0)) == []
+    def test_scores_and_rewards_that_differ_by_the_tolerance_alone_are_no_signal(self):
+        scores = [0.9, 1.0, 0.95, 0.9]
+        (found,) = Rewards(RewardsParams()).check(*graded(scores, scores, fixed=False))
+        assert (found.severity, found.blameless) == ("drop", True)
+        assert Rewards(RewardsParams()).check(*graded(scores, scores)) == []
+
+    @pytest.mark.parametrize("fixed", [True, False])
+    @pytest.mark.parametrize(
+        ("scores", "rewards"),
+        [
+            ([1.0] * 4, [1.0, 0.97, 0.91, 0.82]),  # everybody is right, at other lengths
+            ([0.9, 1.0, 0.95, 0.9], [0.9, 0.97, 0.05, 0.72]),
+            ([1.0, 1.0, 0.0, 1.0], [1.0, 1.0, 0.0, 1.0]),
+            ([1.0] * 4, [1.0] * 4),
+        ],
+    )
+    def test_what_follows_from_the_tokens_is_signal(self, scores, rewards, fixed):
+        assert Rewards(RewardsParams()).check(*graded(scores, rewards, fixed=fixed)) == []
 
 
 class TestDecoyOfRewards:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from prime_core.rollout.produce import Produced
     from prime_core.store.records import Dispatch, Key
 
+# Complete ones that wait for one before them, which may hang in a verifier: what is begun beside
+# more of them would rest on receipts that are ever older.
+MOST_UNSENT = 4
+
 
 @dataclass(slots=True, eq=False)
 class Submission:
@@ -67,9 +71,14 @@ class UnderWay:
 
     @property
     def has_room(self) -> bool:
-        """Whether the engine's batch has places that no rollout under way will fill."""
-        left = sum(each.left for each in self._submissions if not each.producing.done())
-        return not self._submissions or left < self._places
+        """Whether the engine's batch has places that no rollout under way will fill.
+
+        There is none while many are complete and can't be announced.
+        """
+        running = [each for each in self._submissions if not each.producing.done()]
+        if len(self._submissions) - len(running) >= MOST_UNSENT:
+            return False
+        return not self._submissions or sum(each.left for each in running) < self._places
 
     def begin(
         self, dispatch: Dispatch, produce: Produce, *, load_s: float, waited_s: float

@@ -12,6 +12,7 @@ from shared_batch import GROUP_SIZE, LONG, SHORT, Script, SharedBatch, Tools
 
 from prime_core.api import EngineError
 from prime_core.rollout import worker as worker_module
+from prime_core.rollout.under_way import MOST_UNSENT
 from prime_core.rollout.worker import Worker
 from prime_core.store.counter import Work
 from prime_core.store.schema import check_rows
@@ -175,6 +176,27 @@ def test_nothing_is_begun_after_a_failure_beside_work_under_way(
         run(tools)
     assert len(tools.dispatched) <= complete + 3
     assert [each["submission"] for each in tools.logged] == list(range(1, complete + 1))
+
+
+def test_few_wait_for_one_that_is_scored_slowly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "LOOK_S", 0.0)
+    tools = Tools(SharedBatch(PLACES), Script(works(30)), tmp_path)
+    begun_beside = []
+
+    class Slow:
+        async def produce(self, dispatch: Any, *, lane: str, freed: Any) -> None:
+            freed(GROUP_SIZE)
+            if dispatch.n == 0:
+                for _ in range(1000):
+                    await asyncio.sleep(0)
+                begun_beside.append(len(tools.dispatched) - 1)
+
+    tools.producer = Slow()  # type: ignore[assignment]
+    run(tools)
+    assert MOST_UNSENT <= begun_beside[0] <= MOST_UNSENT + 1
+    assert [each["submission"] for each in tools.logged] == list(range(30))
 
 
 def test_a_worker_that_is_stopped_leaves_its_dispatches_to_the_next(tmp_path: Path) -> None:

@@ -193,6 +193,7 @@ def test_our_own_evaluation_asks_it_too(root: str, tmp_path: Path) -> None:
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"temperature": -1}, "temperature"),
     ({"temperature": "hot"}, "temperature"),
+    ({"temperature": 1e-7}, "temperature"),
     ({"n": 0}, "n"),
     ({"max_tokens": -3}, "max_tokens"),
     ({"max_tokens": 5000}, "max_tokens"),

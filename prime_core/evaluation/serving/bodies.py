@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from prime_core.api import Message
+from prime_core.engines.fitting import MIN_TEMPERATURE
 from prime_core.evaluation.serving.refusals import Refused
 
 MOST_ALTERNATIVES = 20  # as OpenAI's top_logprobs
@@ -30,6 +31,12 @@ def _stops(value: Any) -> Any:
     return given
 
 
+def _temperature(value: float) -> float:
+    if 0 < value < MIN_TEMPERATURE:
+        raise ValueError(f"must be 0, which is greedy, or at least {MIN_TEMPERATURE:g}")
+    return value
+
+
 class StreamOptions(_Strict):
     """`stream_options`."""
 
@@ -41,7 +48,9 @@ class Sampled(_Strict):
 
     model: str
     n: int = Field(default=1, ge=1, le=128)
-    temperature: float = Field(default=1.0, ge=0, le=2, allow_inf_nan=False)
+    temperature: Annotated[float, AfterValidator(_temperature)] = Field(
+        default=1.0, ge=0, le=2, allow_inf_nan=False
+    )
     seed: int | None = None
     stop: Annotated[list[str], BeforeValidator(_stops), Field(max_length=32)] = []
     stream: bool = False

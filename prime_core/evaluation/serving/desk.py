@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from prime_core.api import (
     RunError,
 )
 from prime_core.engines.chat import ChatFormat
+from prime_core.evaluation.serving.batches import Answer, generate_each
 from prime_core.evaluation.serving.lines import Line
 from prime_core.evaluation.serving.refusals import Refused
 
@@ -71,6 +72,7 @@ class Desk:
         self.generations: Line[GenerationRequest, Generation] = Line(self._generate, batch_size)
         self.prefills: Line[PrefillRequest, Prefill] = Line(self._prefill, batch_size)
         self._workers: list[asyncio.Task[None]] = []
+        self._chat: ChatFormat | None = None
 
     def start(self) -> None:
         """Begin to answer; inside of the event loop."""
@@ -132,7 +134,9 @@ class Desk:
             Refused: the model has no chat template, or its template refuses the messages.
         """
         try:
-            return ChatFormat(self.tokenizer).prompt_tokens(messages)
+            if self._chat is None:
+                self._chat = ChatFormat(self.tokenizer)
+            return self._chat.prompt_tokens(messages)
         except RunError as error:
             raise Refused(error.what, param="messages") from error
 
@@ -163,9 +167,8 @@ class Desk:
         text: str = self.tokenizer.decode([token], clean_up_tokenization_spaces=False)
         return f"token_id:{token}" if "\ufffd" in text else text
 
-    async def _generate(self, requests: Sequence[GenerationRequest]) -> list[Generation]:
-        found = {one.id: one async for one in self.engine.generate(_stream(requests))}
-        return [found[request.id] for request in requests]
+    async def _generate(self, requests: Sequence[GenerationRequest]) -> list[Answer]:
+        return await generate_each(self.engine, requests)
 
     async def _prefill(self, requests: Sequence[PrefillRequest]) -> list[Prefill]:
         return await asyncio.to_thread(self.engine.prefill, requests)
@@ -175,8 +178,3 @@ def sampling_seed(seed: int, prompt: int, choice: int) -> int:
     """The 63-bit seed of one choice: the same request with the same seed draws the same noise."""
     text = f"prime-core/serve/1\0{seed}\0{prompt}\0{choice}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") >> 1
-
-
-async def _stream(requests: Sequence[GenerationRequest]) -> AsyncIterator[GenerationRequest]:
-    for request in requests:
-        yield request

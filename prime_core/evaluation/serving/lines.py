@@ -22,12 +22,14 @@ class Line(Generic[Item, Answer]):
     """Items in order of arrival, answered in batches.
 
     Args:
-        run: answers a batch, in order.
+        run: answers a batch, in order; an item's answer may be the error that it alone has.
         most: items of a batch.
     """
 
     def __init__(
-        self, run: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]], most: int
+        self,
+        run: Callable[[Sequence[Item]], Awaitable[Sequence[Answer | BaseException]]],
+        most: int,
     ) -> None:
         self._run = run
         self._most = most
@@ -42,7 +44,7 @@ class Line(Generic[Item, Answer]):
         """Wait for the answer to one item; whoever is cancelled meanwhile leaves the line.
 
         Raises:
-            Exception: what the batch failed with.
+            Exception: what the item or its batch failed with.
         """
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.put_nowait((item, answer))
@@ -69,5 +71,9 @@ class Line(Generic[Item, Answer]):
                     answer.set_exception(error)
             return
         for (_, answer), value in zip(batch, found, strict=True):
-            if not answer.done():
+            if answer.done():
+                continue
+            if isinstance(value, BaseException):
+                answer.set_exception(value)
+            else:
                 answer.set_result(value)

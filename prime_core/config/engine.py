@@ -22,7 +22,7 @@ class EngineSection(PluginChoice):
     use: str = Field(
         default="transformers", pattern=NAME, description="name of the inference engine"
     )
-    temperature: float = Field(default=1.0, ge=1e-6, description="sampling temperature")
+    temperature: float = Field(default=1.0, ge=1e-6, le=1e30, description="sampling temperature")
     max_tokens: int = Field(default=256, gt=0, description="token limit of one completion")
     max_prompt_tokens: int = Field(default=1024, gt=0, description="a longer prompt drops its task")
     max_turns: int = Field(

@@ -46,6 +46,8 @@ def refusals(directory: Path, *overrides: str) -> list[str]:
         (["engine.classes.big.max_tokens=100"], "node_class default isn't one of"),
         (["async.level=3", "async.max=2"], "level 3 is above max 2"),
         (["async.max=1"], "level 2 is above max 1"),
+        (["engine.temperature=1e31"], "at most 1"),
+        (["engine.temperature=1e-7"], "at least 1e-06"),
         (["engine.top_p=0.95"], "truncates the sampler"),
         (["engine.top_k=50"], "truncates the sampler"),
         (["engine.min_p=0.1"], "truncates the sampler"),

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from prime_core.api.errors import FormatError, IntegrityError
+from prime_core.api.errors import FormatError, IntegrityError, RunError
 from prime_core.signing import Signer, read_signed, signed_bytes
 from prime_core.store import layout
 from prime_core.store.objects import MESSAGE_LIMIT, ObjectStore
@@ -181,11 +181,15 @@ class VerdictBook:
         store: the run's store.
         run_id: verdicts of other runs don't count.
         validators: addresses whose word counts.
+
+    Attributes:
+        other_format: of a verdict that a validator signed and this version can't read; "" for none.
     """
 
     def __init__(self, store: ObjectStore, run_id: str, validators: Collection[str]) -> None:
         self._store, self._run_id = store, run_id
         self._validators = frozenset(validators)
+        self.other_format = ""
         self._read: set[str] = set()
         self._found: dict[Key, list[SignedVerdict]] = {}
 
@@ -210,6 +214,18 @@ class VerdictBook:
         """The verdicts on one submission's name; more than one only where its bytes changed."""
         return [signed.verdict for signed in self._found.get(key, [])]
 
+    def check_formats(self) -> None:
+        """Refuse a run in which a validator's verdict of another format was read.
+
+        Raises:
+            RunError: names the format.
+        """
+        if self.other_format:
+            raise RunError(
+                f"the run holds verdicts of format {self.other_format}; this version's is {FORMAT}",
+                fix="start a new run, or go on with the version that wrote them",
+            )
+
     def forget(self, before: int) -> None:
         """Drop what is known of steps before this one; `refresh` of them would read it again."""
         for key in [key for key in self._found if key[0] < before]:
@@ -217,13 +233,28 @@ class VerdictBook:
 
     def _parse(self, path: str, name: str, step: int) -> SignedVerdict:
         data = self._store.get(path, MESSAGE_LIMIT)
-        signed = parse_verdict(data, self._validators, where=path)
+        try:
+            signed = parse_verdict(data, self._validators, where=path)
+        except FormatError:
+            self.other_format = self.other_format or self._format_of(data)
+            raise
         verdict = signed.verdict
         if verdict.run_id != self._run_id or verdict_name(verdict.key, verdict.sha256) != name:
             raise FormatError("it names another submission or run", where=path, fix="remove it")
         if verdict.step != step:
             raise FormatError(f"it is of step {verdict.step}", where=path, fix="remove it")
         return signed
+
+    def _format_of(self, data: bytes) -> str:
+        """The other format of a validator's verdict; "" for anything else."""
+        try:
+            signed = read_signed(data, None)
+        except (FormatError, IntegrityError):
+            return ""
+        said = str(signed.payload.get("format"))[:64]
+        family = FORMAT.rpartition("/")[0]
+        other = said.startswith(f"{family}/") and said != FORMAT
+        return said if other and signed.signer in self._validators else ""
 
 
 def verdict_name(key: Key, sha256: str) -> str:

@@ -53,22 +53,35 @@ class Attempts:
             temporary.write_text(f"{count}\n", encoding="ascii")
             temporary.replace(path)
         except OSError as error:
-            raise StoreError(
-                f"the attempt can't be noted: {error.strerror}",
-                where=str(path),
-                fix="make the run directory writable",
-            ) from error
+            raise _broken(path, error) from error
 
     def end(self, key: Key) -> None:
-        """Forget a file: it has its verdict, or was left in peace."""
-        self._path(key).unlink(missing_ok=True)
+        """Forget a file: it has its verdict, or was left in peace.
+
+        Raises:
+            StoreError: the note can't be removed.
+        """
+        try:
+            self._path(key).unlink(missing_ok=True)
+        except OSError as error:
+            raise _broken(self._path(key), error) from error
 
     def _count(self, path: Path) -> int:
         try:
             return int(path.read_text(encoding="ascii"))
         except (FileNotFoundError, ValueError):
             return 0
+        except OSError as error:
+            raise _broken(path, error) from error
 
     def _path(self, key: Key) -> Path:
         step, node, n = key
         return self._folder / f"{step}-{node}-{n}"
+
+
+def _broken(path: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"the attempt can't be noted: {error.strerror}",
+        where=str(path),
+        fix="make the run directory writable",
+    )

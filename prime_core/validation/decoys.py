@@ -10,13 +10,16 @@ import hashlib
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from prime_core.api import FormatError, HostError, Statement, StoreError, SubmissionView
+from prime_core.api import FormatError, HostError, RunError, Statement, StoreError, SubmissionView
 from prime_core.store.schema import RolloutRow
 from prime_core.store.submission import Submission, write_submission
 from prime_core.validation.context import FileContext, Surroundings, below, uniform
 from prime_core.validation.judging import Judgement, NamedCheck, ask
+
+if TYPE_CHECKING:
+    from prime_core.validation.tools import ValidatorTools
 
 logger = logging.getLogger("prime_core.validator")
 
@@ -32,6 +35,35 @@ class Decoy:
     def missed(self) -> bool:
         """Whether something spoilt would have trained."""
         return not self.found_by
+
+
+def prove(
+    tools: ValidatorTools,
+    context: FileContext,
+    around: Surroundings,
+    seed: bytes,
+    dropped: Collection[str],
+) -> None:
+    """Show the validator a decoy after an accepted file, where one can be made, and say whose.
+
+    Raises:
+        RunError: it passed.
+    """
+    try:
+        decoy = show_decoy(tools.checks, context, around, seed, dropped)
+    except (StoreError, HostError) as error:
+        logger.error("no decoy after %s: %s", context.view.sha256, error)
+        return
+    if decoy is None:
+        return
+    values = {"decoys": 1, "missed_decoys": int(decoy.missed), f"decoys_{decoy.check}": 1}
+    tools.log(context.view.step, {f"validator/{key}": n for key, n in values.items()})
+    if decoy.missed:
+        raise RunError(
+            f"a decoy of check {decoy.check} passed: this validator finds nothing",
+            where=f"validator {tools.signer.address}",
+            fix="mend the check or its parameters; believe none of its verdicts until then",
+        )
 
 
 def is_due(seed: bytes, every: int) -> bool:
@@ -66,7 +98,7 @@ def show_decoy(
         return None
     first = below(seed, "decoy maker", len(makers))
     for named in [*makers[first:], *makers[:first]]:
-        rows = _spoilt(named, context)
+        rows = _spoilt(named, context, submission.rows, dropped)
         if rows is None:
             continue
         changed = _changed(submission.rows, rows) - set(dropped)
@@ -79,16 +111,32 @@ def show_decoy(
     return None
 
 
-def _spoilt(named: NamedCheck, context: FileContext) -> Sequence[RolloutRow] | None:
-    """A check's decoy; None where it has none for this file, or fails to make one."""
+def _spoilt(
+    named: NamedCheck,
+    context: FileContext,
+    before: Sequence[RolloutRow],
+    dropped: Collection[str],
+) -> Sequence[RolloutRow] | None:
+    """A check's decoy; None where it has none for this file, or fails to make one.
+
+    To the check the rows of dropped groups have no score: it may count on none of them.
+    """
+    nothing: dict[str, Any] = {"score": None, "reward": None, "reward_parts": {}}
+    shown = [
+        replace(row, score_status="error", **nothing) if row.group_id in dropped else row
+        for row in before
+    ]
     make = cast("Callable[..., Sequence[Any] | None]", named.check.decoy)  # type: ignore[attr-defined]
     try:
-        return make(context.view, context)
+        rows = make(replace(context.view, rows=tuple(shown)), context)
     except (StoreError, HostError):
         raise
     except Exception:
         logger.exception("check %s makes no decoy of %s", named.name, context.view.sha256)
         return None
+    if rows is None or len(rows) != len(before):
+        return rows
+    return [old if old.group_id in dropped else new for old, new in zip(before, rows, strict=True)]
 
 
 def _changed(before: Sequence[RolloutRow], after: Sequence[RolloutRow]) -> set[str]:

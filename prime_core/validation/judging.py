@@ -6,6 +6,7 @@ node's record and the run alone. A check that raises costs the file its turn and
 
 from __future__ import annotations
 
+import errno
 import logging
 import time
 from collections.abc import Sequence
@@ -33,6 +34,10 @@ logger = logging.getLogger("prime_core.validator")
 
 UNJUDGED = "validator"  # the check that a file names which nobody could judge
 MAX_REASON = 500
+MACHINE = frozenset(  # errors that say that this machine is full or broken
+    getattr(errno, name)
+    for name in ("ENOSPC", "EDQUOT", "EIO", "EROFS", "EMFILE", "ENFILE", "ENOMEM")
+)
 COSTLY = ("row", "model")  # stages in which `context.rows` may be a part
 
 
@@ -82,9 +87,9 @@ def ask(checks: Sequence[NamedCheck], context: FileContext) -> Judgement:
             findings = _ask(named, context)
         except (StoreError, HostError):
             raise  # ours, not the file's: the store or a host is away
-        except OSError as error:  # a full or broken disk here
-            raise StoreError(str(error), where=f"check {named.name}", fix="mend it") from error
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in MACHINE:
+                raise StoreError(str(error), where=f"check {named.name}", fix="mend it") from error
             said = error.what if isinstance(error, PrimeError) else str(error)
             what = f"{type(error).__name__}: {said}"
             logger.exception("check %s can't judge %s", named.name, context.view.sha256)

@@ -47,6 +47,7 @@ class Pending:
     statement_wait_s: float
     clock: Callable[[], float] = time.monotonic
     _seen: dict[Key, float] = field(default_factory=dict)
+    _free: dict[Key, float] = field(default_factory=dict)  # since when nothing is before it
 
     def files(
         self,
@@ -54,6 +55,7 @@ class Pending:
         judged: Callable[[Key], bool],
         stated: Callable[[Key], bool],
         loaded: int | None,
+        stuck: Callable[[Key], bool] = lambda key: False,
     ) -> list[Key]:
         """What may be judged now: oldest step first, in it the loaded version's files.
 
@@ -61,14 +63,25 @@ class Pending:
             judged: whether a file has a verdict.
             stated: whether its signed statement is there.
             loaded: the policy version that costs no loading.
+            stuck: whether a file was put off so often that others needn't wait for it.
         """
         now = self.clock()
         waiting = {key for key in view.submissions if self._waits(view, key, judged)}
-        for key in waiting:
-            self._seen.setdefault(key, now)
-        for key in [key for key in self._seen if key not in waiting]:
-            del self._seen[key]
-        ready = [key for key in waiting if self._is_ready(view, key, stated, now)]
+        # A node's files of a step are judged in their order: how a file is looked at depends on
+        # what became of those before it, and the node mustn't choose which are judged first.
+        before = {
+            key
+            for key in view.submissions
+            if (key in waiting and not stuck(key))
+            or (key not in view.dispatches and key not in view.receipts)
+        }
+        free = {key for key in waiting if _is_free(view, key, before)}
+        for known, keys in ((self._seen, waiting), (self._free, free)):
+            for key in keys:
+                known.setdefault(key, now)
+            for key in [key for key in known if key not in keys]:
+                del known[key]
+        ready = [key for key in free if self._is_ready(key, stated, now)]
 
         def place(key: Key) -> tuple[int, bool, int, int, str]:
             version = view.dispatches[key].policy_version
@@ -83,12 +96,15 @@ class Pending:
         last = self.rules.last_step(key[0], dispatch.policy_version)
         return min(last, self.rules.steps - 1) >= view.first_open  # else it is late
 
-    def _is_ready(self, view: RunView, key: Key, stated: Callable[[Key], bool], now: float) -> bool:
-        step, node, n = key
-        came = ((step, node, m) in view.submissions for m in range(n))
-        if not all(came):
-            return False  # it waits for its predecessors while the step is open
-        since = now - self._seen[key]
-        if not stated(key) and since < self.statement_wait_s:
+    def _is_ready(self, key: Key, stated: Callable[[Key], bool], now: float) -> bool:
+        if not stated(key) and now - self._seen[key] < self.statement_wait_s:
             return False
-        return since >= self.takeover_s * rank(self.address, self.validators, key)
+        wait = self.takeover_s * rank(self.address, self.validators, key)
+        return now - self._free[key] >= wait
+
+
+def _is_free(view: RunView, key: Key, before: Collection[Key]) -> bool:
+    """Whether all its predecessors have come and are through; else it waits while it may."""
+    step, node, n = key
+    earlier = [(step, node, m) for m in range(n)]
+    return all(one in view.submissions and one not in before for one in earlier)

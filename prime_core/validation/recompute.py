@@ -144,7 +144,8 @@ class Recomputer:
         """The forward passes of rows of one version, and the comparison of their commitments.
 
         Raises:
-            PrimeError: the version can't be loaded, or the engine refuses a row.
+            StoreError: the version can't be loaded, or the engine dies: no row's fault.
+            PrimeError: the engine refuses a row.
         """
         self._load(version)
         found: list[Computed] = []
@@ -152,7 +153,14 @@ class Recomputer:
         order = sorted(range(len(rows)), key=lambda index: len(rows[index].completion_tokens))
         for start in range(0, len(order), ROWS_A_PASS):
             part = [rows[index] for index in order[start : start + ROWS_A_PASS]]
-            prefills = self.engine.prefill([prefill_request(row, self.temperature) for row in part])
+            requests = [prefill_request(row, self.temperature) for row in part]
+            try:
+                prefills = self.engine.prefill(requests)
+            except Exception as error:
+                if not _is_ours(error):
+                    raise
+                self.loaded = None  # whatever is left of the engine loads anew
+                raise _of_engine(error) from error
             for row, prefill in zip(part, prefills, strict=True):
                 own = np.asarray(row.completion_mask, dtype=bool)
                 if prefill.draws is None:
@@ -178,13 +186,31 @@ class Recomputer:
             return
         self.loaded = None
         policy = self.fetch(version)
-        if self.engine.load(policy) != policy.digest:
-            raise IntegrityError(
+        try:
+            digest = self.engine.load(policy)
+        except (EngineError, FormatError, IntegrityError, MemoryError) as error:
+            raise _of_engine(error) from error
+        if digest != policy.digest:
+            raise StoreError(
                 f"the engine loaded another policy than version {version}",
                 where=f"engine {self.engine.capabilities.name}",
                 fix="report it to the engine's authors: load() returns the digest of what it read",
             )
         self.loaded, self.loads = version, self.loads + 1
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether a forward pass failed for the engine's own reasons: it says `prefill` of a row's."""
+    if isinstance(error, EngineError):
+        return error.where != "prefill"
+    # torch says so by a class of its own, which isn't imported here
+    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+
+
+def _of_engine(error: Exception) -> StoreError:
+    said = error.what if isinstance(error, PrimeError) else f"{type(error).__name__}: {error}"
+    fix = error.fix if isinstance(error, PrimeError) else "give the validator more memory"
+    return StoreError(f"the validator's engine: {said}", where="prefill", fix=fix)
 
 
 def prefill_request(row: RolloutView, temperature: float) -> PrefillRequest:

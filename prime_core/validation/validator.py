@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prime_core.api import (
     FormatError,
     HostError,
     NodeFacts,
-    RunError,
     StoreError,
     SubmissionView,
 )
@@ -30,7 +30,7 @@ from prime_core.store.view import StoreView, step_numbers
 from prime_core.validation.attempts import MOST
 from prime_core.validation.auditing import Owners, Records, audit
 from prime_core.validation.context import FileContext, Surroundings, uniform
-from prime_core.validation.decoys import is_due, show_decoy
+from prime_core.validation.decoys import is_due, prove
 from prime_core.validation.judging import (
     UNJUDGED,
     Judgement,
@@ -38,6 +38,7 @@ from prime_core.validation.judging import (
     unjudgeable,
     verdict_of,
 )
+from prime_core.validation.put_off import MOST as MOST_PUT_OFF
 from prime_core.validation.put_off import PutOff
 from prime_core.validation.reporting import metrics_of
 from prime_core.validation.statements import read_statement
@@ -85,6 +86,7 @@ class Validator:
             judged=lambda key: bool(self._tools.book.of(key)),
             stated=lambda key: self._tools.store.exists(layout.submission_signature_path(*key)),
             loaded=self._tools.recomputer.loaded,
+            stuck=self._put_off.is_stuck,
         )
         key = self._put_off.first(ready)
         if key is None:
@@ -109,24 +111,20 @@ class Validator:
 
     def _judge(self, key: Key, dispatch: Dispatch) -> None:
         """Judge a file and write its verdict; where the store or a host fails, put it off."""
-        before = self._tools.attempts.begin(key)
+        step, node, n = key
+        before: int | None = None
         try:
+            before = self._tools.attempts.begin(key)
             decoy = self._decide(key, dispatch, before)
+            self._tools.attempts.end(key)
         except (StoreError, HostError) as error:
-            self._tools.attempts.withdraw(key, before)
             pause = self._put_off.put(key)
-            logger.error(
-                "%s-%05d of step %d: judged again in %.0f s: %s",
-                key[1],
-                key[2],
-                key[0],
-                pause,
-                error,
-            )
-            self._tools.log(key[0], {"validator/postponed": 1})
+            logger.error("%s-%05d of step %d: again in %.0f s: %s", node, n, step, pause, error)
+            self._tools.log(step, {"validator/postponed": 1})
+            if before is not None:
+                with suppress(StoreError):  # a disk that takes no note now
+                    self._tools.attempts.withdraw(key, before)
             return
-        self._tools.attempts.end(key)
-        self._put_off.end(key)
         if decoy is not None:
             decoy()
 
@@ -141,28 +139,49 @@ class Validator:
             self._conclude(unjudgeable(run_id, dispatch, UNREAD, 0, signature, *why))
             return None
         sha256 = hashlib.sha256(data).hexdigest()
+        if self._has_verdict(key, sha256):
+            return None
         signature, seed = self._audit(key, sha256)
         reason, rejected = "", self._records.refused(key)
         if before >= MOST:
             reason = f"its judge ended {before} times before the verdict"
         elif rejected >= self._tools.policy.max_rejected:
             reason = f"{rejected} of the node's files of this step were rejected before it"
+        context, around = self.open_file(key, dispatch, data, sha256, seed)
+        started = time.perf_counter()
+        try:
+            judgement = Judgement() if reason else ask(self._tools.checks, context)
+        except (StoreError, HostError) as error:
+            if not self._put_off.is_hopeless(key):
+                raise
+            logger.error("%s is given up: %s", key, error)
+            reason = f"it was put off {MOST_PUT_OFF} times, while others were judged"
         if reason:
             why = (UNJUDGED, reason, "drop")
             self._conclude(unjudgeable(run_id, dispatch, sha256, len(data), signature, *why))
             return None
-        context, around = self.open_file(key, dispatch, data, sha256, seed)
-        started = time.perf_counter()
-        judgement = ask(self._tools.checks, context)
         # nobody is slashed for what somebody else may have written under his name
         asked = any(check.check == "identity" for check in judgement.asked)
         trusted = asked and not any(name == "identity" for name, _ in judgement.found)
         verdict = verdict_of(judgement, context, signature, trusted=trusted)
         self._conclude(verdict, judgement, time.perf_counter() - started)
+        if verdict.decision == "accepted":
+            self._put_off.accepted()
         if verdict.decision != "accepted" or not is_due(seed, self._tools.decoy_every):
             return None
         dropped = {group.id for group in verdict.dropped}
-        return lambda: self._show_decoy(context, around, seed, dropped)
+        return lambda: prove(self._tools, context, around, seed, dropped)
+
+    def _has_verdict(self, key: Key, sha256: str) -> bool:
+        """Whether its verdict's place is taken; what lies there and is none is said once."""
+        path = layout.verdict_path(*key, sha256)
+        if not self._tools.store.exists(path):
+            return False
+        self._learn(self._tools.book.refresh(key[0]))
+        if not self._tools.book.of(key):
+            self._put_off.skip(key)
+            logger.warning("%s is no verdict of this run's validators: its file gets none", path)
+        return True
 
     def open_file(
         self,
@@ -240,6 +259,7 @@ class Validator:
                 where=layout.verdict_path(*verdict.key, verdict.sha256),
                 fix="remove the object, and let nobody else write verdicts",
             )
+        self._put_off.end(verdict.key)
         if verdict.decision == "rejected":
             logger.warning(
                 "step %d: submission %d of %s is rejected (%s) by %s: %s",
@@ -249,25 +269,6 @@ class Validator:
         loads = self._tools.recomputer.loads
         metrics = metrics_of(verdict, judgement or Judgement(), seconds, loads)
         self._tools.log(verdict.step, metrics)
-
-    def _show_decoy(
-        self, context: FileContext, around: Surroundings, seed: bytes, dropped: Collection[str]
-    ) -> None:
-        try:
-            decoy = show_decoy(self._tools.checks, context, around, seed, dropped)
-        except (StoreError, HostError) as error:
-            logger.error("no decoy after %s: %s", context.view.sha256, error)
-            return
-        if decoy is None:
-            return
-        values = {"decoys": 1, "missed_decoys": int(decoy.missed)}
-        self._tools.log(context.view.step, {f"validator/{key}": n for key, n in values.items()})
-        if decoy.missed:
-            raise RunError(
-                f"a decoy of check {decoy.check} passed: this validator finds nothing",
-                where=f"validator {self._tools.signer.address}",
-                fix="mend the check or its parameters; believe none of its verdicts until then",
-            )
 
 
 def run(config: RunConfig, index: int = 0) -> None:
@@ -280,6 +281,7 @@ def run(config: RunConfig, index: int = 0) -> None:
 
     with open_tools(config, index) as tools:
         validator = Validator(tools)
+        tools.book.check_formats()
         poll_until_finished(
             validator,
             tools.store,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prime_core.api import RunError
+from prime_core.api import RunError, StoreError
 from prime_core.signing import Signer, recover
 from prime_core.store.counter import RunView, StepRules
 from prime_core.store.records import Dispatch
@@ -179,7 +179,9 @@ def files(queue: Pending, view: RunView, stated=lambda key: True, loaded=None):
 
 def test_oldest_steps_first_nodes_in_turn_and_the_loaded_version_before_others() -> None:
     view = view_with((2, "a", 0), (2, "a", 1), (2, "b", 0), (1, "b", 0))
-    assert files(pending([0.0]), view) == [(1, "b", 0), (2, "a", 0), (2, "b", 0), (2, "a", 1)]
+    assert files(pending([0.0]), view) == [(1, "b", 0), (2, "a", 0), (2, "b", 0)]
+    view.receipts[2, "a", 0] = None
+    assert files(pending([0.0]), view) == [(1, "b", 0), (2, "b", 0), (2, "a", 1)]
     key = (2, "c", 0)
     view.dispatches[key] = Dispatch("r", *key, 1, "ab" * 32, 2, 2, "default")
     view.submissions.add(key)
@@ -191,9 +193,48 @@ def test_a_file_waits_for_its_predecessors_and_its_statement() -> None:
     queue = pending(clock)
     assert files(queue, view) == []
     view = view_with((1, "a", 0), (1, "a", 1))
-    assert files(queue, view, stated=lambda key: key[2] == 1) == [(1, "a", 1)]
+    assert files(queue, view, stated=lambda key: key[2] == 1) == []
     clock[0] = 31.0
-    assert files(queue, view, stated=lambda key: False) == [(1, "a", 0), (1, "a", 1)]
+    assert files(queue, view, stated=lambda key: False) == [(1, "a", 0)]
+    view.receipts[1, "a", 0] = None
+    assert files(queue, view, stated=lambda key: False) == [(1, "a", 1)]
+
+
+def test_a_nodes_files_of_a_step_are_judged_in_their_order() -> None:
+    """Whatever version is loaded: what becomes of one decides how those after it are looked at."""
+    view, queue, done, stuck = view_with((2, "a", 1), (2, "b", 0)), pending([0.0]), set(), set()
+    first, second = (2, "a", 0), (2, "a", 1)
+    view.dispatches[first] = Dispatch("r", *first, 1, "ab" * 32, 2, 2, "default")
+
+    def ready():
+        found = queue.files(view, done.__contains__, lambda key: True, 0, stuck.__contains__)
+        return [key for key in found if key[1] == "a"]
+
+    assert ready() == []  # it hasn't come
+    view.submissions.add(first)
+    assert ready() == [first]
+    done.add(first)
+    assert ready() == [second]
+    done.clear()
+    stuck.add(first)  # put off for long: it comes again, and nobody waits for it
+    assert ready() == [second, first]
+    stuck.clear()
+    del view.dispatches[first]
+    assert ready() == []  # somebody may yet announce it, until the intake refuses it
+    view.receipts[first] = None
+    assert ready() == [second]
+
+
+def test_a_predecessor_that_is_late_holds_nobody_up() -> None:
+    view = view_with((2, "a", 1), version=1)
+    late = (2, "a", 0)
+    view.submissions.add(late)
+    view.dispatches[late] = Dispatch("r", *late, 0, "ab" * 32, 2, 2, "default")
+    queue = pending([0.0])
+    queue.rules = replace(RULES, level=1, max_lag=3)
+    assert files(queue, view) == [late]
+    view.first_open = 4  # which version 0 may not serve any more, and version 1 may
+    assert files(queue, view) == [(2, "a", 1)]
 
 
 def test_a_late_file_gets_no_verdict() -> None:
@@ -205,7 +246,7 @@ def test_a_late_file_gets_no_verdict() -> None:
 def test_another_validator_takes_over_after_its_wait() -> None:
     other = "0x" + "22" * 20
     validators = {SIGNER.address, other}
-    view = view_with(*((1, "a", n) for n in range(8)))
+    view = view_with(*((1, f"a{n}", 0) for n in range(8)))
     clock = [0.0]
     queue = pending(clock, validators)
     mine = files(queue, view)
@@ -226,6 +267,19 @@ def test_attempts_survive_their_judge(tmp_path) -> None:
     Attempts(tmp_path / "a").withdraw(KEY, 0)
     assert not list((tmp_path / "a").iterdir())
     assert Attempts(tmp_path / "a").begin(KEY) == 0
+
+
+def test_a_disk_that_takes_no_note_is_a_store_error(tmp_path, monkeypatch) -> None:
+    attempts = Attempts(tmp_path / "a")
+
+    def full(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    for name in ("write_text", "unlink", "read_text"):
+        with monkeypatch.context() as patch:
+            patch.setattr(type(tmp_path), name, full)
+            with pytest.raises(StoreError, match="can't be noted"):
+                attempts.end(KEY) if name == "unlink" else attempts.begin(KEY)
 
 
 @given(

@@ -129,14 +129,26 @@ def test_a_verdict_is_blameless_where_everything_that_decided_is() -> None:
     assert not verdict(Says()).blameless
 
 
-@pytest.mark.parametrize("error", [ValueError("boom"), KeyError("x"), RecursionError()])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("boom"),
+        KeyError("x"),
+        RecursionError(),
+        TimeoutError("gave up"),
+        FileNotFoundError(2, "no table"),
+        ConnectionResetError(104, "reset"),
+    ],
+)
 def test_a_check_that_raises_costs_the_file_its_turn_and_accuses_nobody(error: Exception) -> None:
     found = verdict(Says(), Says(error=error), Says(Finding("slash", "grave")))
     assert (found.decision, found.severity, found.check) == ("rejected", "drop", "validator")
     assert "check1" in found.reason
 
 
-@pytest.mark.parametrize("error", [StoreError("disk gone"), OSError(28, "disk full")])
+@pytest.mark.parametrize(
+    "error", [StoreError("disk gone"), OSError(28, "disk full"), OSError(24, "too many open files")]
+)
 def test_a_store_that_is_away_is_not_the_files_fault(error: Exception) -> None:
     with pytest.raises(StoreError):
         verdict(Says(error=error))
@@ -230,6 +242,26 @@ def test_a_decoy_is_one_only_where_it_changes_what_would_train() -> None:
     first.decode()
     group = first.view.rows[0].group_id
     assert shown(Finder(limit=100.0), dropped={group}) is None
+
+
+def test_a_decoy_counts_on_no_group_that_is_dropped() -> None:
+    class Seeing(Finder):
+        def decoy(self, submission: SubmissionView, context: ToyContext) -> Sequence[RolloutView]:
+            self.seen = [row.reward for row in submission.rows]
+            return [replace(row, reward=7.0) for row in submission.rows]  # type: ignore[type-var]
+
+        def check(self, submission: SubmissionView, context: object) -> Sequence[Finding]:
+            self.rewards = [row.reward for row in submission.rows]
+            return super().check(submission, context)
+
+    check, first = Seeing(), opened()[0]
+    first.decode()
+    honest = [row.reward for row in first.view.rows]
+    decoy = shown(check, dropped={first.view.rows[0].group_id})
+    assert decoy is not None
+    assert not decoy.missed
+    assert check.seen == [None] * 4 + honest[4:]
+    assert check.rewards == honest[:4] + [7.0] * (len(honest) - 4)
 
 
 def test_a_decoy_whose_groups_are_dropped_trains_nobody() -> None:

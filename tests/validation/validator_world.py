@@ -113,13 +113,14 @@ class World:
         *,
         signer: str | None = "",
         groups: int = 2,
+        version: int = VERSION,
         **changes,
     ) -> bytes:
         """Announce and submit a file; `signer` None for no statement, "" for the node itself."""
         if data is None:
             rows = [replace(row, **changes) for row in rows_of(node, n, groups)]
             data = write_submission(rows, META)
-        dispatch = Dispatch(RUN, STEP, node, n, VERSION, SEAL.hex(), groups, 4, "default")
+        dispatch = Dispatch(RUN, STEP, node, n, version, SEAL.hex(), groups, 4, "default")
         self.store.put(layout.dispatch_path(*dispatch.key), dispatch.to_json())
         self.store.put(layout.submission_path(*dispatch.key), data)
         if signer is not None:

@@ -17,10 +17,10 @@ from prime_core.api import (
     CheckContext,
     Context,
     Finding,
+    HostError,
     NoParams,
     RolloutView,
     SanityCheckSpec,
-    Severity,
     Stage,
     SubmissionView,
 )
@@ -81,10 +81,16 @@ class Assignment:
                 "reject", f"length target {row.length_budget}, not {assigned.length_budget}", index
             )
         if assigned.failure:
+            if row.score_status != "error" and assigned.host_failed:
+                raise HostError(  # ours: nothing can be said of the file until it renders again
+                    assigned.failure,
+                    kind="exception",
+                    where=f"group {assigned.group_id}",
+                    fix="look at the environment's log",
+                )
             if row.score_status != "error":
-                severity: Severity = "drop" if assigned.host_failed else "reject"
                 reason = f"has a prompt that can't be: {assigned.failure}"
-                yield Finding(severity, reason[:250], index)
+                yield Finding("reject", reason[:250], index)
         elif row.score_status == "error" and not row.prompt_tokens:
             yield Finding("drop", "has no prompt, though the task has one", index)
         elif tuple(row.prompt_tokens) != assigned.prompt_tokens:

@@ -12,7 +12,7 @@ from prime_sanity_checks.policy_digest import PolicyDigest
 from prime_sanity_checks.rewards import Rewards, RewardsParams
 from prime_sanity_checks.schema import Schema, SchemaParams
 
-from prime_core.api import Rescored, Reward, Score, StoreError
+from prime_core.api import HostError, Rescored, Reward, Score, StoreError
 from prime_core.testing.contract import SanityCheckContract
 from prime_core.testing.toy_submission import (
     MAX_TOKENS,
@@ -121,16 +121,23 @@ class TestAssignment(SanityCheckContract):
         (found,) = Assignment().check(*given)
         assert (found.severity, found.row) == ("drop", 0)
 
-    def test_a_prompt_that_our_own_host_could_not_make_drops_the_group(self):
+    def test_a_prompt_that_our_own_host_could_not_make_puts_the_file_off(self):
         view, context = toy_submission()
         first = replace(context.assigned[0], prompt_tokens=(), failure="render: it is away")
-        for host_failed, severity in ((True, "drop"), (False, "reject")):
-            own = replace(first, host_failed=host_failed)
-            context.assigned = (own, *context.assigned[1:])
-            found = Assignment().check(view, context)
-            assert {(each.severity, each.row) for each in found} == {
-                (severity, index) for index in range(4)
-            }
+        context.assigned = (replace(first, host_failed=True), *context.assigned[1:])
+        with pytest.raises(HostError, match="it is away"):
+            Assignment().check(view, context)
+        context.assigned = (first, *context.assigned[1:])
+        assert {each.severity for each in Assignment().check(view, context)} == {"reject"}
+
+    def test_where_the_nodes_host_failed_too_there_is_nothing_to_wait_for(self):
+        given = toy_submission()
+        failed = {"score_status": "error", "score": None, "reward": None, "prompt_tokens": []}
+        for index in range(4):
+            given = with_row(given, index, **failed)
+        first = replace(given[1].assigned[0], prompt_tokens=(), failure="x", host_failed=True)
+        given[1].assigned = (first, *given[1].assigned[1:])
+        assert Assignment().check(*given) == []
 
     def test_excuses_hide_nothing_that_follows_them(self):
         given = toy_submission(groups=4)

@@ -87,7 +87,10 @@ def load_tokenizer(model_dir: Path, chat_template: str | None = None) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(str(model_dir), local_files_only=True)
+        # False: nobody is asked on the terminal whether a model's own code may run; it may not
+        tokenizer = AutoTokenizer.from_pretrained(
+            str(model_dir), local_files_only=True, trust_remote_code=False
+        )
     except (OSError, ValueError, KeyError) as error:
         raise EngineError(
             f"the tokenizer can't be read: {error}",
@@ -108,7 +111,9 @@ def build_model(model_dir: Path, *, dtype: str, attention: str = "sdpa") -> Any:
     from transformers import AutoConfig, AutoModelForCausalLM
 
     try:
-        config = AutoConfig.from_pretrained(str(model_dir), local_files_only=True)
+        config = AutoConfig.from_pretrained(
+            str(model_dir), local_files_only=True, trust_remote_code=False
+        )
     except (OSError, ValueError) as error:
         raise EngineError(
             f"config.json can't be read: {error}",

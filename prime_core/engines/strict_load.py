@@ -7,12 +7,16 @@ weights stay whole.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from prime_core.api import EngineError
+
+# Buffers that older checkpoints hold, and that models compute for themselves.
+_UNUSED = re.compile(r"\.(rotary_emb\.(inv_freq|cos_cached|sin_cached)|attn\.(masked_)?bias)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,8 @@ def load_weights(model: Any, files: Sequence[Path]) -> LoadReport:
             for file in files:
                 with safe_open(str(file), framework="pt") as tensors:
                     for name in tensors.keys():  # noqa: SIM118
+                        if name not in targets:
+                            continue  # unused
                         target = targets[name]
                         source = tensors.get_tensor(name).to(target.dtype)
                         if name not in tied:
@@ -74,6 +80,11 @@ def load_weights(model: Any, files: Sequence[Path]) -> LoadReport:
             f"weights can't be read: {error}", where=_names(files), fix="fetch the policy again"
         ) from error
     return LoadReport(tensors=len(shapes), changed=changed)
+
+
+def is_unused(name: str) -> bool:
+    """Whether a tensor that isn't the model's may be in its files all the same."""
+    return _UNUSED.search(name) is not None
 
 
 def untied(name: str, other: str, file: Path) -> EngineError:
@@ -105,16 +116,18 @@ def check_tensors(
     tied: dict[str, str],
     files: Sequence[Path],
 ) -> None:
-    """Refuse files with other tensors than those expected; tied ones may be absent.
+    """Refuse files with other tensors than those expected.
+
+    Tied ones may be absent, and buffers that nobody reads there.
 
     Raises:
         EngineError: names the first of each kind.
     """
     missing = sorted(expected.keys() - found.keys() - tied.keys())
-    extra = sorted(found.keys() - expected.keys())
+    extra = sorted(name for name in found.keys() - expected.keys() if not is_unused(name))
     wrong = sorted(name for name in expected.keys() & found.keys() if expected[name] != found[name])
     problems = [
-        *(f"{name} is missing" for name in missing[:3]),
+        *(f"{name} is missing{_stand_in(name, found, tied)}" for name in missing[:3]),
         *(f"{name} isn't part of the model" for name in extra[:3]),
         *(f"{name} is {found[name]}, not {expected[name]}" for name in wrong[:3]),
     ]
@@ -125,6 +138,12 @@ def check_tensors(
             where=_names(files),
             fix="use the weights and the config.json of one model",
         )
+
+
+def _stand_in(name: str, found: dict[str, tuple[int, ...]], tied: dict[str, str]) -> str:
+    """What to say where only the tensor that is tied to a missing one is there."""
+    there = [each for each, other in tied.items() if other == name and each in found]
+    return f" ({there[0]}, which the config ties to it, isn't read in its place)" if there else ""
 
 
 def _check_tied(

@@ -142,3 +142,20 @@ def test_equal_tensors_are_told_from_others(tmp_path: Path) -> None:
     assert checkpoints.same_bytes(found["a"], found["b"])
     assert not checkpoints.same_bytes(found["a"], found["c"])
     assert not checkpoints.same_bytes(found["a"], found["d"])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [("F4", 3), ("F6_E2M3", 5), ("F6_E3M2", 5), ("F8_E4M3FNUZ", 6), ("F8_E5M2FNUZ", 6)],
+)
+def test_small_floats_have_their_width(tmp_path: Path, dtype: str, size: int) -> None:
+    """Six of them; six of 6 bits don't fill their bytes, which no file has."""
+    header = {"a": {"dtype": dtype, "shape": [6], "data_offsets": [0, size]}}
+    text = json.dumps(header).encode()
+    path = tmp_path / "w"
+    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(size))
+    if size == 5:
+        with pytest.raises(EngineError, match=f"which isn't {dtype}"):
+            read([path])
+    else:
+        assert read([path]) == {"a": (dtype, (6,))}

@@ -88,10 +88,15 @@ def test_the_context_length_comes_from_the_model_directory(tmp_path: Path) -> No
     assert fit_in(tmp_path, 64)[1] == 64
     with pytest.raises(EngineError, match="max_model_len is 65, and the model was made for 64"):
         fit_in(tmp_path, 65)
-    scaling = {"type": "yarn", "factor": 4.0}
-    scaled = {"max_position_embeddings": 64, "rope_scaling": scaling}
-    (tmp_path / "config.json").write_text(json.dumps(scaled))
-    assert fit_in(tmp_path, 256)[1] == 256
+    for scaling in ({"type": "yarn", "factor": 4.0}, {"type": "longrope", "long_factor": [1.0]}):
+        scaled = {"max_position_embeddings": 64, "rope_scaling": scaling}
+        (tmp_path / "config.json").write_text(json.dumps(scaled))
+        assert fit_in(tmp_path, 256)[1] == 256
+    unscaled = {"rope_theta": 1e4, "partial_rotary_factor": 0.5}
+    config = {"max_position_embeddings": 64, "rope_parameters": unscaled}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(EngineError, match="made for 64"):
+        fit_in(tmp_path, 256)
 
 
 def test_an_interpreter_without_vllm_is_named(tmp_path: Path) -> None:

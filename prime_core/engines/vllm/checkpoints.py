@@ -1,7 +1,7 @@
 """Weights before vLLM sees them: it doesn't survive a checkpoint that doesn't fit.
 
-Reads headers of safetensors files and a sample of their bytes; no torch. A header is believed only
-where the file is laid out as the format demands: tensor behind tensor, each as long as it says.
+Reads headers of safetensors files and a sample of their bytes. A header is believed only where the
+file is laid out as the format demands: tensor behind tensor, each as long as it says.
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ _MAX_HEADER = 100 << 20
 _METADATA = "__metadata__"
 # Of every 256 KiB of a tensor the first 4 are read: one changed weight in a hundred shows.
 _STRIDE, _SAMPLE = 256 << 10, 4 << 10
-_BYTES = {
-    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "F8_E8M0"), 1),
-    **dict.fromkeys(("U16", "I16", "F16", "BF16"), 2),
-    **dict.fromkeys(("U32", "I32", "F32"), 4),
-    **dict.fromkeys(("U64", "I64", "F64", "C64"), 8),
+_BITS = {
+    "F4": 4,
+    **dict.fromkeys(("F6_E2M3", "F6_E3M2"), 6),
+    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E8M0"), 8),
+    **dict.fromkeys(("F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ"), 8),
+    **dict.fromkeys(("U16", "I16", "F16", "BF16"), 16),
+    **dict.fromkeys(("U32", "I32", "F32"), 32),
+    **dict.fromkeys(("U64", "I64", "F64", "C64"), 64),
 }
 
 Shapes = Mapping[str, tuple[str, tuple[int, ...]]]
@@ -85,19 +88,41 @@ def check_same(expected: Shapes, found: Shapes, where: str) -> None:
             )
 
 
-def check_expected(expected: Expected, found: Mapping[str, Entry]) -> None:
-    """Refuse weights that a model of this config can't have.
+def own_entries(
+    expected: Expected, found: Mapping[str, Entry], dtype: str = "float32"
+) -> dict[str, Entry]:
+    """The entries that make up a model of this config, under the model's names.
+
+    Left out are unused buffers, and tensors that repeat those that they are tied to: another
+    version of the same model may have them or not.
+
+    Args:
+        dtype: that vLLM computes in.
 
     Raises:
         EngineError: tensors are missing, are none of the model's, have another shape, or differ
             from the ones that the config ties them to.
     """
     files = sorted({entry.path for entry in found.values()})
-    own = {name: entry.shape for name, entry in found.items()}
-    check_tensors(dict(expected.shapes), own, dict(expected.tied), files)
-    for name in sorted(expected.tied.keys() & found.keys()):
-        if not same_bytes(found[name], found[expected.tied[name]]):
-            raise untied(name, expected.tied[name], found[name].path)
+    named = {_own_name(expected, name): entry for name, entry in found.items()}
+    if len(named) < len(found):
+        raise _bad(files[0], f"a tensor stands there with and without {expected.prefix!r}")
+    shapes = {name: entry.shape for name, entry in named.items()}
+    check_tensors(dict(expected.shapes), shapes, dict(expected.tied), files)
+    for name in sorted(expected.tied.keys() & named.keys()):
+        one, other = named[name], named[expected.tied[name]]
+        if not (same_bytes(one, other) or _same_values(one, other, dtype)):
+            raise untied(name, expected.tied[name], one.path)
+    return {
+        name: entry
+        for name, entry in named.items()
+        if name in expected.shapes and name not in expected.tied
+    }
+
+
+def _own_name(expected: Expected, name: str) -> str:
+    longer = expected.prefix + name
+    return longer if name not in expected.shapes and longer in expected.shapes else name
 
 
 def sample_digest(entries: Mapping[str, Entry]) -> str:
@@ -132,6 +157,28 @@ def same_bytes(first: Entry, second: Entry) -> bool:
                 return False
             left -= len(part)
     return True
+
+
+def _same_values(first: Entry, second: Entry, dtype: str) -> bool:
+    """Whether two tensors are equal to who computes in `dtype`."""
+    import torch
+
+    wanted = getattr(torch, dtype)
+    floats = {
+        "F64": torch.float64,
+        "F32": torch.float32,
+        "F16": torch.float16,
+        "BF16": torch.bfloat16,
+    }
+    if first.shape != second.shape or not {first.dtype, second.dtype} <= floats.keys():
+        return False
+    values = []
+    for entry in (first, second):
+        with entry.path.open("rb") as file:
+            file.seek(entry.begin)
+            data = bytearray(file.read(entry.end - entry.begin))
+        values.append(torch.frombuffer(data, dtype=floats[entry.dtype]).to(wanted))
+    return torch.equal(*values)
 
 
 def _entries(path: Path) -> dict[str, Entry]:
@@ -171,12 +218,12 @@ def _entry(path: Path, name: str, found: Any, start: int) -> Entry:
     """One tensor's entry; `start` is where the bytes of the tensors begin."""
     entry = found if isinstance(found, dict) else {}
     dtype, shape, offsets = (entry.get(key) for key in ("dtype", "shape", "data_offsets"))
-    if not isinstance(dtype, str) or dtype not in _BYTES:
+    if not isinstance(dtype, str) or dtype not in _BITS:
         raise _bad(path, f"tensor {name} is of dtype {dtype!r}")
     if not (_are_sizes(shape) and _are_sizes(offsets) and len(offsets) == 2):
         raise _bad(path, f"tensor {name} has shape {shape!r} and lies at {offsets!r}")
     begin, end = offsets
-    if end - begin != math.prod(shape) * _BYTES[dtype]:
+    if 8 * (end - begin) != math.prod(shape) * _BITS[dtype]:
         raise _bad(path, f"tensor {name} has {end - begin} bytes, which isn't {dtype} of {shape}")
     return Entry(path, dtype, tuple(shape), start + begin, start + end)
 

@@ -29,8 +29,8 @@ from prime_core.engines.expected import Expected, expected_tensors
 from prime_core.engines.fitting import Fit
 from prime_core.engines.vllm.checkpoints import (
     Shapes,
-    check_expected,
     check_same,
+    own_entries,
     read_entries,
     sample_digest,
     shapes,
@@ -128,16 +128,16 @@ class VllmEngine:
         """
         self._check_open()
         entries = read_entries(policy.weights)
-        found, sample = shapes(entries), sample_digest(entries)
         fresh = self._policy is None or policy.model_dir != self._policy.model_dir
         expected, fit, limit = self._expected, self._fit, self._limit
         if fresh:
             expected = expected_tensors(policy.model_dir)
             fit, limit = fit_in(policy.model_dir, self.params.max_model_len)
-        else:
-            check_same(self._shapes, found, where=str(policy.weights[0]))
         if expected is not None:
-            check_expected(expected, entries)
+            entries = own_entries(expected, entries, self.params.dtype)
+        found, sample = shapes(entries), sample_digest(entries)
+        if not fresh:
+            check_same(self._shapes, found, where=str(policy.weights[0]))
 
         def check(said: Mapping[str, Any]) -> None:
             unchanged = said["weights"] == self._loaded_weights

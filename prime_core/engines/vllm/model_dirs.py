@@ -6,6 +6,7 @@ Used by `engine`; links only, nothing is copied.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -88,7 +89,8 @@ def fit_in(model_dir: Path, context: int | None) -> tuple[Fit, int]:
 def _is_scaled(config: Mapping[str, Any]) -> bool:
     """Whether positions are stretched by a factor: vLLM knows how far, we don't."""
     inner = config.get("text_config") or config
-    return "factor" in json.dumps([inner.get("rope_scaling"), inner.get("rope_parameters")])
+    text = json.dumps([inner.get("rope_scaling"), inner.get("rope_parameters")])
+    return re.search(r'"((long|short)_)?factor":', text) is not None  # no partial_rotary_factor
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -27,6 +27,7 @@ FINISH_REASONS = ("stop", "length", "turns")
 DIGEST_BYTES = 32
 MAX_TEXT = 4096  # characters of a string column's value
 MAX_PARTS = 64  # named parts of one reward
+MAX_PART_NAME = 256  # bytes of a part's name
 _I64_MAX = 2**63 - 1
 
 
@@ -200,8 +201,10 @@ def _score_problems(row: RolloutRow) -> Iterator[tuple[str, str]]:
             yield column, "isn't finite"
     if valueless and row.reward_parts:
         yield "reward_parts", "has parts of a reward that is null"
-    if len(row.reward_parts) > MAX_PARTS or any(len(name) > MAX_TEXT for name in row.reward_parts):
-        yield "reward_parts", f"has more than {MAX_PARTS} parts or too long a name"
+    if len(row.reward_parts) > MAX_PARTS:
+        yield "reward_parts", f"has more than {MAX_PARTS} parts"
+    if any(len(name.encode()) > MAX_PART_NAME for name in row.reward_parts):
+        yield "reward_parts", f"has a name above {MAX_PART_NAME} bytes"
     if not all(math.isfinite(value) for value in row.reward_parts.values()):
         yield "reward_parts", "has a part that isn't finite"
 

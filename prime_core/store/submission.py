@@ -44,7 +44,8 @@ FILE_LIMIT = 256 * 2**20  # bytes of one file
 EXPANSION = 4  # decoded bytes allowed per byte of the limit
 MAX_METADATA = 4096  # characters of one metadata value
 # What a row and one of its tokens decode to at most, a value counted 4 bytes whatever its encoding:
-# ids, log-probabilities, mask, turn ends, levels and 258 bytes of proof for 32 tokens are below 48.
+# ids, log-probabilities, mask, turn ends, levels and 258 bytes of proof for 32 tokens are below 48,
+# and what `schema` permits of names and reward parts is below 56 KiB.
 _HEADERS = 2**20
 ROW_BYTES = 2**16
 TOKEN_BYTES = 64

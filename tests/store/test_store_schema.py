@@ -94,6 +94,8 @@ def test_whole_groups_of_all_kinds_are_right() -> None:
         ("reward", unscored(status="abstained", reward=0.0)),
         ("reward_parts", unscored(reward_parts={"task": 0.0})),
         ("reward_parts", row(reward_parts={"task": NAN})),
+        ("reward_parts", row(reward_parts={f"p{i}": 0.0 for i in range(65)})),
+        ("reward_parts", row(reward_parts={"\u00e9" * 129: 0.0})),
         ("completion_mask", row(completion_mask=[True, True])),
         ("completion_logprobs", row(completion_logprobs=[-1.0])),
         ("completion_logprobs", row(completion_logprobs=[-1.0, 0.1, 0.0])),

@@ -16,8 +16,13 @@ from rollout_rows import META, row, rows
 
 from prime_core.api.errors import FormatError
 from prime_core.store.parquet import read_footer
-from prime_core.store.schema import SCHEMA_ID, SubmissionMeta, arrow_schema
-from prime_core.store.submission import Submission, read_submission, write_submission
+from prime_core.store.schema import MAX_TEXT, SCHEMA_ID, SubmissionMeta, arrow_schema
+from prime_core.store.submission import (
+    Bounds,
+    Submission,
+    read_submission,
+    write_submission,
+)
 
 VALID = write_submission(rows(), META)
 KEY_VALUES = {"schema": SCHEMA_ID, "run_id": "r", "lock_digest": "l", "engine_fingerprint": "e"}
@@ -161,6 +166,20 @@ def test_files_above_a_limit_are_refused_before_they_are_decoded() -> None:
     assert len(bomb) < 8192
     with pytest.raises(FormatError, match="decodes to more"):
         read_submission(bomb, limit=8192)
+
+
+def test_what_the_writer_takes_is_within_the_bounds_of_a_reader_that_knows_the_run() -> None:
+    """Names and parts as large as they may be, of few tokens: else an honest file is refused."""
+    wide = "\U0001f600"  # four bytes
+    names = [f"{i:02d}" + wide * 63 + "xx" for i in range(64)]
+    largest = {
+        "environment": wide * MAX_TEXT,
+        "task_id": wide * MAX_TEXT,
+        "reward_parts": dict.fromkeys(names, 1.0),
+    }
+    data = write_submission([row(sample=sample, **largest) for sample in range(2)], META)
+    bounds = Bounds(2, 5)
+    assert read_submission(data, bounds=bounds).rows[1].reward_parts == dict.fromkeys(names, 1.0)
 
 
 def test_a_footer_that_lies_about_sizes_is_refused() -> None:

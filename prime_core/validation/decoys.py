@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("prime_core.validator")
 
 
+FAILING = "a failing check"  # what finds a decoy over which a check raises
+
+
 @dataclass(frozen=True, slots=True)
 class Decoy:
     """A spoilt copy: whose decoy it is, and what the checks said of it."""
@@ -57,6 +60,7 @@ def prove(
     if decoy is None:
         return
     values = {"decoys": 1, "missed_decoys": int(decoy.missed), f"decoys_{decoy.check}": 1}
+    values["failed_decoys"] = int(decoy.found_by == FAILING)  # found by no finding
     tools.log(context.view.step, {f"validator/{key}": n for key, n in values.items()})
     if decoy.missed:
         raise RunError(
@@ -155,7 +159,7 @@ def _found_by(judgement: Judgement, rows: Sequence[RolloutRow], changed: set[str
     if judgement.grave is not None:
         return judgement.grave[0]
     if judgement.failure is not None:
-        return "a failing check"
+        return FAILING
     for name, finding in judgement.found:
         if finding.severity == "drop" and finding.row is not None:
             changed.discard(rows[finding.row].group_id)

@@ -291,3 +291,29 @@ def test_a_check_that_fails_to_make_a_decoy_is_no_failure(world: World) -> None:
     world.submit(AUTHOR, 0)
     judge_all(world.validator())
     assert world.verdicts()[STEP, AUTHOR, 0].decision == "accepted"
+
+
+def test_metrics_say_whose_decoys_were_shown_and_which_found_nothing_but_a_failure(
+    world: World,
+) -> None:
+    world.decoy_every = 1
+    logged: list[dict] = []
+    validator = world.validator()
+    validator._tools = replace(validator._tools, log=lambda step, values: logged.append(values))
+    world.submit(AUTHOR, 0)
+    judge_all(validator)
+    (shown,) = [values for values in logged if "validator/decoys" in values]
+    assert shown == {
+        "validator/decoys": 1,
+        "validator/missed_decoys": 0,
+        "validator/failed_decoys": 0,
+        "validator/decoys_bad": 1,
+    }
+
+    def fragile(submission, context):
+        return [] if all((row.reward or 0) <= 1 for row in submission.rows) else 1 // 0
+
+    world.bad.check = fragile  # type: ignore[method-assign]
+    world.submit(AUTHOR, 1)
+    judge_all(validator)
+    assert logged[-1]["validator/failed_decoys"] == 1

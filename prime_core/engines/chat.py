@@ -7,14 +7,24 @@ place. Invariant: what a message says never becomes a control token.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from prime_core.api import Message, RunError
+from prime_core.api import EngineError, Message, RunError
 from prime_core.engines.inert import Inert
+from prime_core.engines.stop_tokens import stop_tokens
 
 # No template trims, escapes or repeats it.
 SENTINEL = "prime-core-7f3a9c-sentinel"
+
+_PROBES = (
+    ("user",),
+    ("system", "user"),
+    ("user", "assistant", "user"),
+    ("user", "assistant", "tool"),
+)
 
 
 class ChatFormat:
@@ -32,7 +42,7 @@ class ChatFormat:
                 fix="set [model] chat_template, or add one to the tokenizer's files",
             )
         self._tokenizer = tokenizer
-        self._inert = Inert(tokenizer)
+        self._inert = Inert(tokenizer, list(self._probes()), _ends(tokenizer))
 
     def prompt_tokens(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Tokens of a prompt, up to where the model begins to speak.
@@ -80,6 +90,12 @@ class ChatFormat:
         )
         return decoded
 
+    def _probes(self) -> Iterator[str]:
+        """What the template writes around messages of the roles that it knows."""
+        for roles in _PROBES:
+            with contextlib.suppress(Exception):  # where such messages come, it is told
+                yield self._render([Message(role, SENTINEL) for role in roles])
+
     def _render(self, messages: Sequence[Message]) -> str:
         from jinja2 import TemplateError
 
@@ -96,3 +112,14 @@ class ChatFormat:
                 fix="use a template that knows these roles, or change the environment's messages",
             ) from error
         return text
+
+
+def _ends(tokenizer: Any) -> frozenset[int]:
+    """The tokens that end a turn, of the directory that the tokenizer was read from."""
+    home = getattr(tokenizer, "name_or_path", None)
+    if not home:
+        return frozenset()
+    try:
+        return stop_tokens(Path(home))
+    except EngineError:  # the engine says so
+        return frozenset()

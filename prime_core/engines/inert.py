@@ -8,7 +8,7 @@ Invariant: control tokens of a rendered conversation are those that the template
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,13 +33,24 @@ class Hidden:
 class Inert:
     """Encodes the texts of a tokenizer's control tokens as plain text where they are content.
 
-    Control tokens are those that the tokenizer calls special.
+    Control tokens are those that the tokenizer calls special, and among the other ones that were
+    added to its vocabulary those that its chat template writes or that end a turn.
+
+    Args:
+        rendered: conversations of the chat template, in which nobody says a control token.
+        ends: tokens that end a turn.
     """
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(
+        self, tokenizer: Any, rendered: Sequence[str] = (), ends: Collection[int] = ()
+    ) -> None:
         self._tokenizer = tokenizer
-        added = getattr(tokenizer, "added_tokens_decoder", {}).values()
-        texts = {*tokenizer.all_special_tokens, *(str(each) for each in added if each.special)}
+        used = {*ends, *(token for text in rendered for token in self._plain(text))}
+        texts = {*tokenizer.all_special_tokens}
+        for token, each in getattr(tokenizer, "added_tokens_decoder", {}).items():
+            # white space that was added is no marker
+            if each.special or (token in used and str(each).strip()):
+                texts.add(str(each))
         self._ids = {*tokenizer.all_special_ids}
         self._ids |= {tokenizer.convert_tokens_to_ids(text) for text in texts}
         # of two that begin alike, the longer one is what a tokenizer reads
@@ -81,12 +92,15 @@ class Inert:
     def _split(self, text: str) -> tuple[int, ...]:
         found = self._whole(text)
         if self._ids.isdisjoint(found):
-            return tuple(found)
+            return found
         # Its vocabulary has the text as a word, too, or it knows no split_special_tokens. A single
         # character that somebody declared special stays the token that it is.
         return tuple(token for character in text for token in self._whole(character))
 
-    def _whole(self, text: str) -> list[int]:
-        return list(
-            self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
-        )
+    def _whole(self, text: str) -> tuple[int, ...]:
+        try:
+            return tuple(
+                self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
+            )
+        except (TypeError, ValueError):  # it takes no such option
+            return self._plain(text)

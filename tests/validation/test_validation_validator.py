@@ -201,6 +201,25 @@ def test_a_file_that_alone_fails_is_put_off_for_half_an_hour_and_accuses_nobody(
     assert validator._records.refused((STEP, AUTHOR, 9)) == 0
 
 
+def test_one_bad_file_holds_its_only_node_up_for_half_an_hour_at_most(world: World) -> None:
+    class First(Broken):
+        def check(self, submission: SubmissionView, context):
+            self.node = AUTHOR if submission.n == 0 else ""
+            return super().check(submission, context)
+
+    world.bad = First(StoreError("damaged"))
+    world.submit(AUTHOR, 0)
+    world.submit(AUTHOR, 1)
+    validator = world.validator()
+    for times in range(MOST_PUT_OFF + 2):
+        assert bool(world.verdicts()) == (times >= MOST_PUT_OFF)
+        world.now += LONGEST_S
+        judge_all(validator)
+    found = world.verdicts()
+    assert found[STEP, AUTHOR, 0].severity == "drop"
+    assert found[STEP, AUTHOR, 1].decision == "accepted"
+
+
 def test_a_full_disk_ends_no_validator(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.submit(AUTHOR, 0)
     validator = world.validator()

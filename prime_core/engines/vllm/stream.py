@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TypeAlias
 
 from prime_core.api import Generation, GenerationRequest
@@ -62,7 +62,6 @@ class Stream:
                 await asyncio.sleep(0)
                 if batch and (not following.done() or self.window.is_full):
                     self._hand_over(batch)
-                    batch = []
                 request = await following
                 if request is None:
                     break
@@ -72,9 +71,7 @@ class Stream:
                 self._groups.setdefault(request.group_id, set()).add(work.key)
                 self._idle.clear()
                 batch.append(work)
-            if batch:
-                self._hand_over(batch)
-                batch = []
+            self._hand_over(batch)
             await self._idle.wait()
             self.answers.put_nowait(None)
         except Exception as error:  # noqa: BLE001 - the reader of the stream raises it
@@ -84,14 +81,18 @@ class Stream:
             for _ in batch:  # never handed over
                 self.window.leave()
 
-    def _hand_over(self, batch: Sequence[Generating]) -> None:
-        """Begin what nobody has cancelled: the driver forgets cancellations of what it hasn't."""
+    def _hand_over(self, batch: list[Generating]) -> None:
+        """Begin what nobody has cancelled: the driver forgets cancellations of what it hasn't.
+
+        What is left in the batch, where the driver is closed, holds its place still.
+        """
         gone = [work for work in batch if work.request.group_id in self._cancelled]
+        batch[:] = [work for work in batch if work.request.group_id not in self._cancelled]
         for work in gone:
             self._done(work.key, work.request.group_id, work.generation("cancelled"))
-        wanted = [work for work in batch if work.request.group_id not in self._cancelled]
-        if wanted:
-            self._driver.begin(wanted)
+        if batch:
+            self._driver.begin(tuple(batch))
+        batch.clear()
 
     def cancel(self, group_id: str) -> None:
         """End a group's requests, those too that are still to come."""

@@ -2,82 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from judging_support import AUDIT, SEED, Says, opened
 
 from prime_core.api import (
     Finding,
     FormatError,
     IntegrityError,
-    RolloutView,
     Statement,
     StoreError,
-    SubmissionView,
 )
-from prime_core.store.counter import StepRules
-from prime_core.store.schema import RolloutRow, SubmissionMeta
-from prime_core.store.submission import read_submission, write_submission
-from prime_core.testing.toy_submission import ToyContext, toy_submission
-from prime_core.validation.context import FileContext, Surroundings
-from prime_core.validation.decoys import show_decoy
+from prime_core.validation.context import FileContext
 from prime_core.validation.judging import NamedCheck, ask, verdict_of
 from prime_core.validation.recompute import of_store
-
-SEED = bytes(range(32))
-AUDIT = "0x" + "0" * 130
-RULES = StepRules(10, 4, 2, 2)
-
-
-class Says:
-    """A check that says what it is told, or raises it."""
-
-    def __init__(self, *found: Finding, stage: str = "row", error: Exception | None = None) -> None:
-        self.stage, self._found, self._error = stage, found, error
-        self.asked = 0
-
-    def check(self, submission: SubmissionView, context: object) -> Sequence[Finding]:
-        self.asked += 1
-        if self._error is not None:
-            raise self._error
-        return self._found
-
-
-class Direct:
-    """A reader that reads here."""
-
-    def read(self, data: bytes, *, time_limit_s: float, memory_mb: int):
-        return read_submission(data)
-
-
-def opened(
-    *, full: bool = True, spot_groups: int = 1, groups: int = 4, data: bytes | None = None
-) -> tuple[FileContext, Surroundings]:
-    view, toy = toy_submission(groups=groups)
-    rows = [row for row in view.rows if isinstance(row, RolloutRow)]
-    data = (
-        write_submission(rows, SubmissionMeta("toy-run", "l" * 64, "toy")) if data is None else data
-    )
-    around = Surroundings(
-        run=toy.run,
-        node=toy.node,
-        rules=RULES,
-        newest_version=3,
-        recomputer=None,  # type: ignore[arg-type]  # nothing here computes
-        reader=Direct(),  # type: ignore[arg-type]
-        statement=lambda: None,
-        seen=lambda sha256: None,
-    )
-    bare = SubmissionView(
-        **{
-            name: getattr(view, name)
-            for name in SubmissionView.__slots__
-            if name not in ("rows", "metadata")
-        }
-    )
-    context = FileContext(around, bare, data, seed=SEED, full=full, spot_groups=spot_groups)
-    return context, around
 
 
 def verdict(*checks: Says, trusted: bool = True, context: FileContext | None = None):
@@ -197,91 +137,6 @@ def test_each_check_has_draws_of_its_own_that_repeat() -> None:
         context.asked(name)
         words.append(context.rng.word())
     assert words[0] == words[2] != words[1]
-
-
-class Finder:
-    """Finds rewards above 1, and spoils rows so."""
-
-    stage = "row"
-
-    def __init__(self, limit: float = 1.0) -> None:
-        self._limit = limit
-
-    def check(self, submission: SubmissionView, context: object) -> Sequence[Finding]:
-        high = [i for i, row in enumerate(submission.rows) if (row.reward or 0) > self._limit]
-        return [Finding("reject", "too high", index) for index in high[:1]]
-
-    def decoy(self, submission: SubmissionView, context: ToyContext) -> Sequence[RolloutView]:
-        first, *rest = submission.rows
-        return [replace(first, reward=7.0), *rest]  # type: ignore[type-var]
-
-
-def shown(check: Finder | Says, dropped: Collection[str] = ()):
-    context, around = opened()
-    context.decode()
-    return show_decoy([NamedCheck("finder", check)], context, around, SEED, dropped)
-
-
-def test_a_decoy_that_is_found_and_one_that_is_not() -> None:
-    decoy = shown(Finder())
-    assert decoy is not None
-    assert (decoy.check, decoy.found_by, decoy.missed) == ("finder", "finder", False)
-    blind = shown(Finder(limit=100.0))
-    assert blind is not None
-    assert blind.missed
-    assert shown(Says()) is None
-
-
-def test_a_decoy_is_one_only_where_it_changes_what_would_train() -> None:
-    class Nothing(Finder):
-        def decoy(self, submission: SubmissionView, context: ToyContext) -> Sequence[RolloutView]:
-            return list(submission.rows)
-
-    assert shown(Nothing(limit=100.0)) is None
-    first = opened()[0]
-    first.decode()
-    group = first.view.rows[0].group_id
-    assert shown(Finder(limit=100.0), dropped={group}) is None
-
-
-def test_a_decoy_counts_on_no_group_that_is_dropped() -> None:
-    class Seeing(Finder):
-        def decoy(self, submission: SubmissionView, context: ToyContext) -> Sequence[RolloutView]:
-            self.seen = [row.reward for row in submission.rows]
-            return [replace(row, reward=7.0) for row in submission.rows]  # type: ignore[type-var]
-
-        def check(self, submission: SubmissionView, context: object) -> Sequence[Finding]:
-            self.rewards = [row.reward for row in submission.rows]
-            return super().check(submission, context)
-
-    check, first = Seeing(), opened()[0]
-    first.decode()
-    honest = [row.reward for row in first.view.rows]
-    decoy = shown(check, dropped={first.view.rows[0].group_id})
-    assert decoy is not None
-    assert not decoy.missed
-    assert check.seen == [None] * 4 + honest[4:]
-    assert check.rewards == honest[:4] + [7.0] * (len(honest) - 4)
-
-
-def test_a_decoy_whose_groups_are_dropped_trains_nobody() -> None:
-    class Dropping(Finder):
-        def check(self, submission: SubmissionView, context: object) -> Sequence[Finding]:
-            return [replace(each, severity="drop") for each in super().check(submission, context)]
-
-    decoy = shown(Dropping())
-    assert decoy is not None
-    assert (decoy.found_by, decoy.missed) == ("finder", False)
-
-
-def test_a_decoy_that_the_format_refuses_counts_as_found() -> None:
-    class Broken(Finder):
-        def decoy(self, submission: SubmissionView, context: ToyContext) -> Sequence[RolloutView]:
-            return list(submission.rows)[:-1]
-
-    decoy = shown(Broken())
-    assert decoy is not None
-    assert (decoy.found_by, decoy.missed) == ("schema", False)
 
 
 @pytest.mark.parametrize("place", [(99, None), (-1, None), (0, -1)])

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from prime_core.api import EngineError, Message, RunError
+from prime_core.api import EngineError, Message, Role, RunError
 from prime_core.engines.inert import Inert
 from prime_core.engines.stop_tokens import stop_tokens
 
 # No template trims, escapes or repeats it.
 SENTINEL = "prime-core-7f3a9c-sentinel"
 
-_PROBES = (
+_PROBES: tuple[tuple[Role, ...], ...] = (
     ("user",),
     ("system", "user"),
     ("user", "assistant", "user"),

@@ -34,9 +34,7 @@ def request(name: str, group: str) -> GenerationRequest:
     return GenerationRequest(name, group, (1,), 0, 0, 5, 1.0)
 
 
-async def play(
-    cancelling: bool, *, closed: bool = False
-) -> tuple[Driver, dict[str, str], Window]:
+async def play(cancelling: bool, *, closed: bool = False) -> tuple[Driver, dict[str, str], Window]:
     driver = Driver(closed=closed)
     window = Window(8, lambda: 0.0)
     stream = Stream(

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from prime_core.api import EngineError, Message, Role, RunError
+from prime_core.api import EngineError, Message, RunError
+from prime_core.api.types import Role
 from prime_core.engines.inert import Inert
 from prime_core.engines.stop_tokens import stop_tokens
 

@@ -6,6 +6,7 @@ isn't prepared, or an engine other than the prepared one, is refused here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -125,6 +126,15 @@ def engine_metrics(engine: InferenceEngine) -> dict[str, float]:
     return {
         f"engine/{name}": float(value) for name, value in getattr(engine, "figures", {}).items()
     }
+
+
+def window_of(engine: InferenceEngine) -> float:
+    """Requests that the engine takes at a time now; no limit where it says none.
+
+    One whose cache is too small for its batch takes fewer.
+    """
+    found: float = getattr(engine, "figures", {}).get("window", 0)
+    return found or math.inf
 
 
 def local_nodes(config: RunConfig, node: str) -> frozenset[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
@@ -54,10 +55,11 @@ class UnderWay:
     Args:
         places: requests that the engine generates together where streams share its batch; 0 for an
             engine that works off one stream after the other.
+        window: requests that it takes now, which may be fewer.
     """
 
-    def __init__(self, places: int) -> None:
-        self._places = places
+    def __init__(self, places: int, window: Callable[[], float] = lambda: math.inf) -> None:
+        self._places, self._window = places, window
         self._submissions: deque[Submission] = deque()
         self._changed = asyncio.Event()
 
@@ -78,7 +80,8 @@ class UnderWay:
         running = [each for each in self._submissions if not each.producing.done()]
         if len(self._submissions) - len(running) >= MOST_UNSENT:
             return False
-        return not self._submissions or sum(each.left for each in running) < self._places
+        places = min(self._places, self._window())
+        return not self._submissions or sum(each.left for each in running) < places
 
     def begin(
         self, dispatch: Dispatch, produce: Produce, *, load_s: float, waited_s: float

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from prime_core.api.errors import IntegrityError
 from prime_core.assignment import group_id
-from prime_core.rollout.setup import Equipment, engine_metrics, equip
+from prime_core.rollout.setup import Equipment, engine_metrics, equip, window_of
 from prime_core.rollout.under_way import Submission, UnderWay
 from prime_core.store.counter import Wait, Work
 from prime_core.store.objects import ObjectExistsError
@@ -81,7 +81,8 @@ class Worker:
     def __init__(self, equipment: Equipment) -> None:
         self._with = equipment
         self._policy: PolicyFiles | None = None
-        self._under_way = UnderWay(equipment.engine.capabilities.continuous_batch)
+        engine = equipment.engine
+        self._under_way = UnderWay(engine.capabilities.continuous_batch, partial(window_of, engine))
 
     async def work(self) -> None:
         """Serve the run until it needs no more."""

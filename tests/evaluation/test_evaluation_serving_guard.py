@@ -10,8 +10,9 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from prime_core.api import RunError
+from prime_core.api import Message, RunError
 from prime_core.cli.serve import serve as serve_command
+from prime_core.engines.chat import ChatFormat
 from prime_core.engines.tiny_model import PLAIN_TEMPLATE, build_tokenizer
 from prime_core.evaluation.serving.app import make_app
 from prime_core.evaluation.serving.desk import Desk, ModelFacts, sampling_seed
@@ -91,6 +92,19 @@ def test_a_template_that_refuses_is_the_clients_error(tmp_path: Path) -> None:
     desk.tokenizer.chat_template = None
     with pytest.raises(Refused, match="no chat template"):
         desk.encode_chat([])
+
+
+def test_the_template_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk, read = make_desk(tmp_path), []
+
+    def reading(tokenizer: Any) -> ChatFormat:
+        read.append(tokenizer)
+        return ChatFormat(tokenizer)
+
+    monkeypatch.setattr("prime_core.evaluation.serving.desk.ChatFormat", reading)
+    first = desk.encode_chat([Message("user", "a")])
+    assert desk.encode_chat([Message("user", "a")]) == first
+    assert read == [desk.tokenizer]
 
 
 def test_seeds_of_choices_are_distinct_and_stable() -> None:

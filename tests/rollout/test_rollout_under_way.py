@@ -199,6 +199,17 @@ def test_few_wait_for_one_that_is_scored_slowly(
     assert [each["submission"] for each in tools.logged] == list(range(30))
 
 
+@pytest.mark.parametrize(("window", "begun"), [(None, 10), (0.0, 10), (2.0, 30), (9.0, 10)])
+def test_an_engine_that_takes_fewer_is_given_no_more(
+    tmp_path: Path, window: float | None, begun: int
+) -> None:
+    """Its cache is too small for its batch; three of four would wait for a place."""
+    engine = SharedBatch(PLACES, length=lambda request: 40 - 10 * int(request.id[-1]))
+    engine.figures = {} if window is None else {"window": window}
+    run(Tools(engine, Script(works(2)), tmp_path))
+    assert engine.begun_at["0-worker-0-1-0"] == begun
+
+
 def test_a_worker_that_is_stopped_leaves_its_dispatches_to_the_next(tmp_path: Path) -> None:
     engine = SharedBatch(PLACES)
     tools = Tools(engine, Script(works(12)), tmp_path)

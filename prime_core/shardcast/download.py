@@ -226,8 +226,7 @@ class Download:
     def _work(self) -> None:
         with Connections(self._settings.patience, self._settings.tls) as connections:
             while (flight := self._flights.take(self._slower)) is not None:
-                now = time.monotonic()
-                avoided = {a for a, until in flight.avoid.items() if until > now}
+                avoided = flight.avoided(time.monotonic())
                 address = self._relays.choose(self._out | avoided)
                 if address is None:
                     self._flights.back(flight)

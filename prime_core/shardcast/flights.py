@@ -36,6 +36,7 @@ class Flight:
 
     Attributes:
         avoid: relays that needn't be asked for it before the given monotonic second.
+        aside: the same of the last takeover alone: it left somebody to ask.
         start: bytes that were there when the transfer under way began.
         front: what an earlier relay gave of it, where its transfer was taken over.
         taken_from: relays, each once: where all are slow, more would be waste.
@@ -45,6 +46,7 @@ class Flight:
     index: int
     size: int
     avoid: dict[str, float] = field(default_factory=dict)
+    aside: dict[str, float] = field(default_factory=dict)
     address: str | None = None
     since: float = 0.0
     start: int = 0
@@ -60,6 +62,11 @@ class Flight:
     def near(self) -> bool:
         """Whether it's nearly there, so that the next may start."""
         return self.received >= NEAR * self.size
+
+    def avoided(self, now: float) -> set[str]:
+        """Relays that needn't be asked for it now."""
+        both = (*self.avoid.items(), *self.aside.items())
+        return {address for address, until in both if until > now}
 
     def left_s(self, now: float) -> float:
         """Seconds that it will still take at its pace so far; none where that can't be told yet."""
@@ -165,7 +172,7 @@ class Flights:
                 assert flight.address is not None
                 flight.cancelled = True
                 flight.taken_from.add(flight.address)
-                flight.avoid |= dict.fromkeys(avoid, now + _ASIDE_S)
+                flight.aside = dict.fromkeys(avoid, now + _ASIDE_S)
                 return
 
     def relieve(self, slower: Slower) -> None:

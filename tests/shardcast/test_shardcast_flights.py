@@ -101,9 +101,21 @@ def test_the_flight_that_lasts_longest_is_taken_over_by_whoever_is_faster() -> N
     flights.take_over(slower)
     assert asked == [(silent.index, math.inf), (slow.index, 2.0)]
     assert (fast.cancelled, slow.cancelled, silent.cancelled) == (False, True, False)
-    assert slow.avoid.keys() == {"b", "d"}
-    assert min(slow.avoid.values()) > clock.now
+    assert slow.aside.keys() == slow.avoided(clock.now) == {"b", "d"}
     assert fast.left_s(clock.now) == 0.5
+
+
+def test_takeovers_leave_somebody_to_ask() -> None:
+    """Who was slower at one takeover may be the faster one at the next."""
+    clock = Clock()
+    flights = Flights(clock=clock)
+    flight = flying(flights, 0, "a", clock)
+    for address, slower in (("a", ["a", "b"]), ("c", ["a", "c"])):
+        flight.address, flight.since, flight.cancelled = address, clock.now, False
+        clock.now += 2
+        flights.take_over(lambda flight, left_s, slower=slower: slower)
+        assert flight.cancelled
+        assert flight.avoided(clock.now) == set(slower)
 
 
 @pytest.mark.parametrize("kept", [True, False])

@@ -183,6 +183,7 @@ class Trainer:
         published = time.monotonic()
         with self.trace.span("snapshot", step=step, version=step + 1):
             same = self._publish(step + 1)
+        publish_s = time.monotonic() - published
         measured = self.opt.measures.result(self.world)
         return {
             **batches.describe(groups, step),
@@ -193,7 +194,7 @@ class Trainer:
             # section 2.1); attention's own share, small at these lengths, is left out
             "flops/train": 6.0 * self.parameters * measured["tokens/packed"],
             "flops/logprobs": 2.0 * self.parameters * measured["tokens/forward"],
-            "time/publish_s": time.monotonic() - published,
+            "time/publish_s": publish_s,
             "publish/differs": float(not same),
             "time/idle_s": idle,
         }

@@ -98,7 +98,8 @@ def test_the_same_weights_may_be_loaded_again(engine: VllmEngine, load: Load) ->
 def test_an_update_may_round_to_nothing_in_another_dtype(engine: VllmEngine, load: Load) -> None:
     other = torch.bfloat16 if stored(engine) is torch.float32 else torch.float32
     load(1, torch.zeros(8, dtype=other))
-    load(2, torch.full((8,), 1e-30, dtype=other))
+    assert load(2, torch.full((8,), 1e-30, dtype=other)) == bytes([2]) * 32
+    assert engine._loaded().version == 2
 
 
 def test_a_load_that_fails_leaves_the_old_policy_in_place(

@@ -85,6 +85,7 @@ def allowed(front: Front) -> list[str]:
 def test_a_members_file_that_changed_before_it_was_followed_counts(front: Front) -> None:
     with following(front, members((ONE, "active"))):
         until(lambda: ONE in allowed(front))
+        assert TWO not in allowed(front)
 
 
 def test_nginx_is_asked_by_an_absolute_path_and_told_once_it_takes_it(front: Front) -> None:
@@ -133,6 +134,7 @@ def test_whatever_breaks_is_tried_again(front: Front, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Front, "write", breaks)
     with following(front, members((ONE, "active"))):
         until(lambda: ONE in allowed(front))
+    assert len(broken) >= 3, "twice it broke, and was tried again"
 
 
 def test_an_address_with_a_zone_is_refused() -> None:

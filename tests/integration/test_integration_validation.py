@@ -81,7 +81,8 @@ def run_with_liar(config: Path, way: str) -> Path:
             env=environment(),
         )
         try:
-            wait_until(lambda: verdicts(run_dir, "liar"), train)
+            wait_until(lambda: verdicts(run_dir, "liar") or liar.poll() is not None, train)
+            assert liar.poll() is None, (config.parent / "train.log").read_text()[-4000:]
         finally:
             for process in paused:
                 os.kill(process.pid, signal.SIGCONT)

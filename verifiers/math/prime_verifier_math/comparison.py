@@ -208,9 +208,8 @@ def _colon(gold: Colon, answer: Answer, steps: Steps) -> Verdict:
     answer = unlabelled(answer)
     hour = hour_alone(gold)
     if isinstance(answer, Value) and hour is not None:
-        return same_value(hour, answer.node, steps)[
-            0
-        ] and answer.unit is None, "hour, am or pm left out"
+        plain = answer.unit is None and same_value(hour, answer.node, steps)[0]
+        return plain, "hour, am or pm left out"
     if isinstance(answer, Value) and len(gold.parts) == 2 and not gold.half:
         return False, "a number against a ratio"
     if not isinstance(answer, Colon) or len(answer.parts) != len(gold.parts):
